@@ -107,6 +107,50 @@ fn a_write_that_the_kernel_refuses_is_noted() {
 }
 
 #[test]
+fn cases_of_one_name_are_told_apart_by_their_directories() {
+    let dir = place("truth-same-name");
+    for name in ["one", "two"] {
+        let to = dir.join("cases").join(name);
+        std::fs::create_dir_all(&to).expect("a directory");
+        for file in ["case.json", "result.json"] {
+            std::fs::copy(Path::new(OWN).join(file), to.join(file)).expect("a copy");
+        }
+    }
+    let rows = json(&succeeds([
+        "truth",
+        path(&dir),
+        "--seeds",
+        "1",
+        "--json",
+        "-",
+    ]));
+    let rows = rows.as_array().expect("rows");
+    for name in ["one", "two"] {
+        let of_case = rows.iter().filter(|row| row["case"] == name);
+        assert_eq!(of_case.count() * 2, rows.len());
+    }
+}
+
+#[test]
+fn a_write_after_the_end_is_noted() {
+    let dir = place("truth-late-write");
+    case(&dir, "good", |text| {
+        let mut case: Value = serde_json::from_str(&text).expect("JSON");
+        let late = case["duration_us"].as_u64().expect("a length") + 1;
+        case["events"][0]["at_us"] = late.into();
+        case.to_string()
+    });
+    let (code, rows, notes) = run(&["truth", path(&dir), "--seeds", "1", "--json", "-"]);
+    assert_eq!(code, Some(0), "{notes}");
+    assert!(notes.starts_with("note: good, events[0]: "), "{notes}");
+    assert!(notes.contains("after the end of the window"), "{notes}");
+    let rows = json(&rows);
+    let mut rows = rows.as_array().expect("rows").iter();
+    let row = rows.find(|row| row["metric"] == "events[0]");
+    assert_eq!(row.expect("a row")["verdict"], "skipped");
+}
+
+#[test]
 fn unit_costs_alone_are_a_recording() {
     let dir = place("truth-costs-alone");
     let costs = |key: &str| {
@@ -142,17 +186,22 @@ fn a_refused_file_of_decisions_stops_no_other() {
         ("balance/intervals_a_2x8.csv", "a,1.0,0,0,MC,1,0,8,2,2\n"),
         ("balance/intervals_b_2x8.csv", "a,1.0,99,0,MC,1,0,8,2,2\n"),
         ("balance/interval_c_2x8.csv", ""),
+        ("balance/intervals_d_2x8.csv", ""),
     ] {
         std::fs::write(dir.join(name), format!("{head}{row}")).expect("a file");
     }
+    std::fs::write(dir.join("balance/intervals_e_2x8.csv"), "case,b\n").expect("a file");
     let (code, rows, errors) = run(&["truth", path(&dir), "--json", "-"]);
     assert_eq!(code, Some(2), "{errors}");
-    assert_eq!(errors.matches("error:").count(), 2, "{errors}");
+    assert_eq!(errors.matches("error:").count(), 3, "{errors}");
+    assert!(errors.contains("intervals_e_2x8.csv:1: unknown column 'b'"));
     assert!(errors.contains("interval_c_2x8.csv: not a file of the format"));
     assert!(errors.contains("intervals_b_2x8.csv:2: cpu: no CPU 99"));
     let rows = json(&rows);
     let rows = rows.as_array().expect("rows");
-    assert_eq!(rows.len(), 1);
+    assert_eq!(rows.len(), 2);
+    assert_eq!(rows[1]["case"], "balance/intervals_d_2x8.csv");
+    assert_eq!(rows[1]["verdict"], "skipped", "a head alone");
     assert_eq!(rows[0]["case"], "balance/intervals_a_2x8.csv");
     assert_eq!(rows[0]["verdict"], "equal");
 }

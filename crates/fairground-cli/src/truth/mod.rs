@@ -72,13 +72,15 @@ pub fn truth(args: &TruthArgs) -> Result<(), Failure> {
     };
     let load = |name: &String| {
         let case = truth::load(&args.dir, name).map_err(Failure::new)?;
-        Ok((in_case(&args.dir, name), case))
+        Ok((in_case(&args.dir, name), name.clone(), case))
     };
     let loaded: Vec<_> = names.par_iter().map(load).collect();
     let loaded: Vec<_> = loaded.into_iter().filter_map(|l| refused.of(l)).collect();
-    let ready = loaded
-        .iter()
-        .map(|(file, case)| ready(file, case, &machine));
+    let same = |name: &str| loaded.iter().filter(|(.., t)| t.case.name == name).count() > 1;
+    let ready = loaded.iter().map(|(file, dir, truth)| {
+        let called = same(&truth.case.name).then_some(dir.as_str());
+        ready(file, called, truth, &machine)
+    });
     let ready: Vec<_> = ready.filter_map(|r| refused.of(r)).collect();
     let progress = counted(ready.len() as u64, "cases", args.no_progress);
     let run = |case: &Ready<'_>| {
@@ -175,11 +177,14 @@ struct Ready<'a> {
     group: Group,
     kind: &'a str,
     file: &'a str,
+    /// Name of its rows, if another case calls itself the same: that of its directory.
+    called: Option<&'a str>,
     case: truth::Ready<'a>,
 }
 
 fn ready<'a>(
     file: &'a str,
+    called: Option<&'a str>,
     truth: &'a truth::Truth,
     machine: &Machine,
 ) -> Result<Ready<'a>, Failure> {
@@ -196,6 +201,7 @@ fn ready<'a>(
         group,
         kind: &case.kind,
         file,
+        called,
         case: ready.map_err(|e| Failure::new(format!("{file}: {e}")))?,
     })
 }
@@ -203,7 +209,10 @@ fn ready<'a>(
 impl Ready<'_> {
     fn run(&self, machine: &Machine, seeds: &[u64]) -> Result<Done, Failure> {
         let rows = self.case.check(machine, seeds);
-        let rows = rows.map_err(|e| Failure::new(format!("{}: {e}", self.file)))?;
+        let mut rows = rows.map_err(|e| Failure::new(format!("{}: {e}", self.file)))?;
+        if let Some(called) = self.called {
+            rows.iter_mut().for_each(|row| row.case = called.into());
+        }
         Ok(Done {
             group: self.group,
             kind: self.kind.to_string(),

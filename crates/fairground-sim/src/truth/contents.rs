@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::case::{Case, Step, each_step};
+use super::fits::WINDOW_PART;
 use super::recorded::{Dist, KIDS, Run, TaskRun};
 
 /// The group of everything.
@@ -36,7 +37,9 @@ pub(super) fn check(run: &Run, case: &Case, edges: &[f64]) -> Result<(), String>
             ("workload_us", on.workload_us),
             ("other_us", on.other_us),
         ];
-        not_negative(told(times)).map_err(|e| format!("cpus.{cpu}.{e}"))?;
+        not_negative(told(times))
+            .and_then(|()| within(told(times), run.window_us))
+            .map_err(|e| format!("cpus.{cpu}.{e}"))?;
     }
     for (name, us) in &run.other_tasks_us {
         not_negative([(name.as_str(), *us)]).map_err(|e| format!("other_tasks_us.{e}"))?;
@@ -173,6 +176,20 @@ fn not_negative<'a>(values: impl IntoIterator<Item = (&'a str, f64)>) -> Result<
     })
 }
 
+/// A CPU's time is at most the window; what a clock adds to that is left.
+fn within<'a>(
+    times: impl IntoIterator<Item = (&'a str, f64)>,
+    window_us: f64,
+) -> Result<(), String> {
+    let over = |(_, us): &(&str, f64)| *us > window_us * (1.0 + WINDOW_PART);
+    let over = times.into_iter().find(over);
+    over.map_or(Ok(()), |(name, us)| {
+        Err(format!(
+            "{name}: {us}, expected at most window_us ({window_us})"
+        ))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use crate::truth::Truth;
@@ -240,6 +257,11 @@ mod tests {
             "\"idle_us\":9",
             "\"idle_us\":-9",
             "runs[0].cpus.0.idle_us: -9",
+        ),
+        (
+            "\"idle_us\":9",
+            "\"other_us\":5000",
+            "runs[0].cpus.0.other_us: 5000, expected at most window_us (4000)",
         ),
         (
             "periods\":3",

@@ -7,7 +7,7 @@ use super::recorded::{KIDS, Recorded, Run};
 use super::{benchmark, contents, traced};
 
 /// A recorded window may differ from the case's by this part: clocks and their rounding.
-const WINDOW_PART: f64 = 0.01;
+pub(super) const WINDOW_PART: f64 = 0.01;
 
 impl Recorded {
     /// Whether it is the result of `case`, and holds something to compare with.

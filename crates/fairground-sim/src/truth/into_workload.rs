@@ -34,7 +34,8 @@ pub struct Prepared {
     pub names: Vec<Option<String>>,
     /// By name: what counts the turns of its loops.
     pub turns: BTreeMap<String, Turns>,
-    /// Writes that the kernel refuses: the number of the event, and why.
+    /// Writes that come to nothing, as the kernel refuses them or the run is over: the number of
+    /// the event, and why.
     pub refused: Vec<(usize, String)>,
 }
 
@@ -163,6 +164,11 @@ impl Builder<'_> {
                 return Err(at("the root has no such file".into()));
             }
             known(&w.file).map_err(at)?;
+            if let Some(end) = self.case.duration_us.filter(|end| w.at_us > *end) {
+                let late = format!("after the end of the window ({end} us): nothing is written");
+                self.refused.push((number, at(late)));
+                continue;
+            }
             let before = files[cgroup as usize];
             let write = files[cgroup as usize].write(&w.file, &w.value.text());
             let taken = write.and_then(|write| self.attainable(&files).map(|()| write));
@@ -171,6 +177,7 @@ impl Builder<'_> {
                 Err(why) => {
                     // The recorder says so and goes on; the file holds what it held.
                     files[cgroup as usize] = before;
+                    let why = format!("{why}; the recorder goes on, and so does the simulated one");
                     self.refused.push((number, at(why)));
                     continue;
                 }

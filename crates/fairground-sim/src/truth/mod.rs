@@ -313,9 +313,9 @@ impl Ready<'_> {
     }
 }
 
-/// A write that the kernel refuses, as the recorder notes it.
+/// A write that comes to nothing, as the recorder notes it.
 fn refused_write(case: &str, event: usize, why: &str) -> Row {
-    let reason = format!("{why}; the recorder goes on, and so does the simulated one");
+    let reason = why.to_string();
     let metric = format!("events[{event}]");
     Row::skipped(case, &metric, "write", Sample::NONE, reason)
 }

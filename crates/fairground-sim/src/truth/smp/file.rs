@@ -2,6 +2,7 @@
 
 use serde::de::DeserializeOwned;
 
+use super::columns;
 use crate::truth::TruthError;
 use crate::truth::read_case::placed;
 
@@ -118,12 +119,21 @@ impl File<'_> {
             let more = reader.read_record(&mut record);
             let more = more.map_err(|e| self.error(line, plain(&e)))?;
             if !more {
-                return Ok(rows);
+                let unknown = head.iter().find(|name| !allowed::<T>(name));
+                return match unknown.filter(|_| rows.is_empty()) {
+                    Some(name) => Err(self.error(1, format!("unknown column '{name}'"))),
+                    None => Ok(rows),
+                };
             }
             let row = record.deserialize(Some(&head));
             rows.push((line, row.map_err(|e| self.error(line, plain(&e)))?));
         }
     }
+}
+
+/// Whether rows may have a column.
+fn allowed<T: DeserializeOwned>(column: &str) -> bool {
+    columns::of::<T>().is_none_or(|known| known.contains(&column))
 }
 
 /// The error of a row without the position that the reader adds: the line is told already.

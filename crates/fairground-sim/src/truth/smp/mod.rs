@@ -24,6 +24,7 @@
 mod attempt;
 mod busiest;
 mod choice;
+mod columns;
 mod detach;
 mod file;
 mod files;
