@@ -32,8 +32,9 @@ impl Sim<'_> {
         let id = self.create(template, None);
         let at = u64::from(id.0) * self.host.op_price(self.clone_op(template));
         // Its `start_ns` is a time of the run, however many are made before it.
-        let starts_ns = self.tasks[id.idx()].born_ns.max(at / NS);
-        self.start_at(id.idx(), starts_ns);
+        let start_ns = self.workload.templates[template as usize].start_ns;
+        let made_ns = self.tasks[id.idx()].born_ns - start_ns + at / NS;
+        self.start_at(id.idx(), start_ns.max(made_ns));
         self.set_wait(cpu, id, at, at);
     }
 
