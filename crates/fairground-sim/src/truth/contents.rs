@@ -156,9 +156,7 @@ fn parts(dist: &Dist) -> impl Iterator<Item = (&'static str, f64)> {
 }
 
 /// Those that were recorded.
-fn told<'a, const N: usize>(
-    all: [(&'a str, Option<f64>); N],
-) -> impl Iterator<Item = (&'a str, f64)> {
+fn told<const N: usize>(all: [(&str, Option<f64>); N]) -> impl Iterator<Item = (&str, f64)> {
     all.into_iter().filter_map(|(name, v)| Some((name, v?)))
 }
 
