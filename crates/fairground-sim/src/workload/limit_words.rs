@@ -1,6 +1,6 @@
 //! `cpu.max` and `cpu.max.burst` in words: as the kernel's files hold them, and with units. Read so
 //! from the command line and from attributes of recordings; scenarios read the same words, with
-//! their own messages (`spec/groups.rs`).
+//! their own messages (`spec/group_values.rs`).
 
 use super::cpu_counts::{limit_hint, quota_hint};
 use super::duration::parse_ns;

@@ -10,20 +10,14 @@ use super::{Error, bad, options};
 use crate::spec::cpu_list;
 use crate::workload::program::{Ns, Policy, RealTime, TaskTemplate, Workload};
 
-/// What stands in front, from the outermost on.
+/// What stands in front. The tools run from the outermost to the innermost, so of two that set the
+/// same the inner one holds; nice values are added.
 #[derive(Debug, Default)]
 pub(super) struct Prefix {
     words: Vec<String>,
-    settings: Vec<Setting>,
-}
-
-/// What one of the tools sets; programs inherit it.
-#[derive(Debug)]
-enum Setting {
-    Cpus(Vec<u32>),
-    /// Added to what the program has.
-    Nice(i32),
-    Class(Class),
+    cpus: Option<Vec<u32>>,
+    nice: i32,
+    class: Option<Class>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -91,25 +85,36 @@ struct Chrt {
 pub(super) fn split(argv: &[String]) -> Result<(Prefix, Vec<String>), Error> {
     let (mut prefix, mut rest) = (Prefix::default(), argv.to_vec());
     loop {
-        let (setting, command) = match rest.first().map(String::as_str) {
-            Some("taskset") => taskset(&rest)?,
-            Some("nice") => nice(&rest)?,
-            Some("chrt") => chrt(&rest)?,
+        let command = match rest.first().map(String::as_str) {
+            Some("taskset") => {
+                let (cpus, command) = taskset(&rest)?;
+                prefix.cpus = Some(cpus);
+                command
+            }
+            Some("nice") => {
+                let args: Nice = options("nice", &rest)?;
+                prefix.nice = prefix.nice.saturating_add(args.adjustment);
+                args.command
+            }
+            Some("chrt") => {
+                let (class, command) = chrt(&rest)?;
+                prefix.class = Some(class);
+                command
+            }
             _ => return Ok((prefix, rest)),
         };
         let own = rest.len() - command.len();
         prefix.words.extend(rest.drain(..own));
-        prefix.settings.push(setting);
     }
 }
 
-fn taskset(argv: &[String]) -> Result<(Setting, Vec<String>), Error> {
+fn taskset(argv: &[String]) -> Result<(Vec<u32>, Vec<String>), Error> {
     let args: Taskset = options("taskset", argv)?;
     let cpus = match args.cpu_list {
         true => cpu_list(&args.cpus).map_err(|e| bad("taskset", e))?,
         false => mask(&args.cpus)?,
     };
-    Ok((Setting::Cpus(cpus), args.command))
+    Ok((cpus, args.command))
 }
 
 /// CPUs of a mask in hexadecimal, in groups of eight digits as the kernel writes it or in one.
@@ -137,12 +142,7 @@ fn mask(text: &str) -> Result<Vec<u32>, Error> {
     Ok(cpus)
 }
 
-fn nice(argv: &[String]) -> Result<(Setting, Vec<String>), Error> {
-    let args: Nice = options("nice", argv)?;
-    Ok((Setting::Nice(args.adjustment), args.command))
-}
-
-fn chrt(argv: &[String]) -> Result<(Setting, Vec<String>), Error> {
+fn chrt(argv: &[String]) -> Result<(Class, Vec<String>), Error> {
     let args: Chrt = options("chrt", argv)?;
     let fair = match (args.batch, args.idle, args.other) {
         (true, ..) => Some(Policy::Batch),
@@ -160,14 +160,16 @@ fn chrt(argv: &[String]) -> Result<(Setting, Vec<String>), Error> {
     }
     let slice = args.sched_runtime.as_deref().map(nanoseconds).transpose()?;
     let class = match (fair, slice) {
-        (Some(policy), slice) => Class::Fair(policy, slice),
-        (None, Some(_)) => return Err(bad("chrt", "-T is for SCHED_OTHER and SCHED_BATCH")),
+        (Some(Policy::Idle) | None, Some(_)) => {
+            return Err(bad("chrt", "-T is for SCHED_OTHER and SCHED_BATCH"));
+        }
+        (Some(policy), slice) => Class::Fair(policy, slice.filter(|ns| *ns > 0)),
         (None, None) => Class::RealTime(RealTime {
             priority: args.priority,
             takes_turns: !args.fifo,
         }),
     };
-    Ok((Setting::Class(class), args.command))
+    Ok((class, args.command))
 }
 
 /// Nanoseconds as the tool takes them, or a time with a unit.
@@ -183,13 +185,15 @@ impl Prefix {
     /// No CPU of the machine, which has `cpus`.
     pub(super) fn apply(self, w: &mut Workload, server: &str, cpus: u32) -> Result<(), Error> {
         w.argv.splice(0..0, self.words);
-        for setting in self.settings {
-            let mask = match &setting {
-                Setting::Cpus(list) => Some(add_mask(w, list, cpus)?),
-                _ => None,
-            };
-            let tasks = w.templates.iter_mut().filter(|t| t.name != server);
-            tasks.for_each(|task| setting.give(task, mask));
+        let mask = self.cpus.map(|list| add_mask(w, &list, cpus)).transpose()?;
+        for task in w.templates.iter_mut().filter(|task| task.name != server) {
+            // What the benchmark sets itself, last of all, holds.
+            task.affinity = task.affinity.or(mask);
+            let nice = self.nice.saturating_add(task.nice.into());
+            task.nice = nice.clamp(-20, 19) as i8;
+            if let Some(class) = self.class {
+                class.give(task);
+            }
         }
         Ok(())
     }
@@ -206,18 +210,17 @@ fn add_mask(w: &mut Workload, list: &[u32], cpus: u32) -> Result<u32, Error> {
     Ok(w.masks.len() as u32 - 1)
 }
 
-impl Setting {
-    /// What the benchmark has set itself, later and inside, stays.
-    fn give(&self, task: &mut TaskTemplate, mask: Option<u32>) {
-        match *self {
-            Self::Cpus(_) => task.affinity = task.affinity.or(mask),
-            Self::Nice(by) => task.nice = (i32::from(task.nice) + by).clamp(-20, 19) as i8,
-            Self::Class(_) if task.real_time.is_some() || task.policy != Policy::Normal => {}
-            Self::Class(Class::RealTime(rt)) => {
+impl Class {
+    fn give(self, task: &mut TaskTemplate) {
+        if task.real_time.is_some() || task.policy != Policy::Normal {
+            return;
+        }
+        match self {
+            Self::RealTime(rt) => {
                 task.real_time = Some(rt);
                 (task.slice_ns, task.timer_slack_ns) = (None, None);
             }
-            Self::Class(Class::Fair(policy, slice)) => {
+            Self::Fair(policy, slice) => {
                 task.policy = policy;
                 task.slice_ns = task.slice_ns.or(slice);
             }
@@ -259,6 +262,17 @@ mod tests {
     }
 
     #[test]
+    fn the_inner_of_two_holds() {
+        let w = made("taskset 1 chrt -f 9 nice -n 3 taskset 2 chrt -o 0 nice hogs").unwrap();
+        let task = &w.templates[0];
+        let mask = task.affinity.map(|mask| &w.masks[mask as usize]);
+        assert_eq!(
+            (mask, task.nice, task.real_time),
+            (Some(&vec![1]), 13, None)
+        );
+    }
+
+    #[test]
     fn a_mask_is_hexadecimal_and_has_a_cpu_of_the_machine() {
         let cpus = |text: &str| made(&format!("taskset {text} hogs")).map(|w| w.masks);
         assert_eq!(cpus("0xf0"), Ok(vec![vec![4, 5, 6, 7]]));
@@ -296,6 +310,10 @@ mod tests {
         for (line, why) in [
             ("chrt -f 0 hogs", "chrt: priority 0; expected 1 to 99"),
             ("chrt -i 3 hogs", "chrt: of this policy the priority is 0"),
+            (
+                "chrt -i -T 1ms 0 hogs",
+                "chrt: -T is for SCHED_OTHER and SCHED_BATCH",
+            ),
             (
                 "chrt -f -T 1ms 3 hogs",
                 "chrt: -T is for SCHED_OTHER and SCHED_BATCH",
