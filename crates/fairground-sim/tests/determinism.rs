@@ -195,6 +195,12 @@ fn op() -> impl Strategy<Value = Op> {
         2 => (1..4u32).prop_map(|n| Op::FutexWake { futex: 0, n }),
         2 => (0..2u32).prop_map(Op::Lock),
         3 => (0..2u32).prop_map(Op::Unlock),
+        2 => (0..2u32).prop_map(|mutex| Op::CondWait { cond: 0, mutex }),
+        2 => any::<bool>().prop_map(|all| Op::CondSignal { cond: 0, all }),
+        1 => (1..2_000_000u64).prop_map(Op::Busy),
+        1 => (0..20_000_000u64).prop_map(Op::SleepTill),
+        1 => (0..2u32, any::<bool>(), any::<bool>(), 1..3_000_000u64).prop_map(
+            |(timer, shared, stays, every)| Op::Timer { timer, shared, every, stays }),
         1 => Just(Op::Barrier(0)),
         1 => (1..500u32).prop_map(|bytes| Op::Call { service: 0, bytes }),
         1 => Just(Op::Accept(0)),
@@ -271,7 +277,7 @@ prop_compose! {
             Chan { kind: ChanKind::Socket { sndbuf: 16_384 } },
         ];
         w.sems = vec![0, 2];
-        (w.n_futexes, w.n_mutexes, w.barriers) = (1, 2, vec![2]);
+        (w.n_futexes, w.n_timers, w.n_mutexes, w.barriers) = (1, 2, 2, vec![2]);
         w.services = vec!["s".into()];
         w.masks = vec![vec![0], vec![0, 1], vec![1, 2, 3]];
         let mut child = TaskTemplate::new("child", 0, 1);

@@ -42,6 +42,7 @@ fn examples_fit_the_schema() {
 /// Each key of a group, an event or a task in each form in which it may be written.
 const KEYS: &[(&str, &str)] = &[
     ("cgroup", r#""cpu.weight" = 400"#),
+    ("cgroup", r#""cpu.shares" = 4096"#),
     ("cgroup", r#""cpu.max" = "20000 100000""#),
     ("cgroup", r#""cpu.max" = "20ms/100ms""#),
     ("cgroup", r#""cpu.max" = "20000""#),
@@ -54,6 +55,7 @@ const KEYS: &[(&str, &str)] = &[
     ("cgroup", r#""cpuset.cpus" = [0, 1]"#),
     ("cgroup", "count = 3"),
     ("event", r#""cpu.weight" = 400"#),
+    ("event", r#""cpu.shares" = 4096"#),
     ("event", r#""cpu.max" = "max""#),
     ("event", r#""cpu.max.burst" = 5000"#),
     ("event", r#""cpu.max.burst" = "5ms""#),
@@ -98,7 +100,9 @@ const STEPS: &str = r#""yield", { yield = true }, { yield = 1 }, { run = "exp 1m
     { until = "1s" }, { loop = 2, steps = [{ run = "1us" }] },
     { write = "p", bytes = 2 }, { read = "p", bytes = 2 }, { write = "p" }, { poll = "p" },
     { post = "s" }, { wait = "s" }, { futex_wake = "f", n = 3 }, { futex_wait = "f" },
-    { lock = "m" }, { unlock = "m" }, { barrier = "b" }, { begin = "r", from = "due" },
+    { busy = "1ms" }, { lock = "m" }, { cond_wait = "c", mutex = "m" }, { unlock = "m" },
+    { cond_signal = "c" }, { cond_broadcast = "c" },
+    { barrier = "b" }, { begin = "r", from = "due" },
     { end = "r" }, { begin = "r", from = "now" }, { end = "r" }, { mark = "x" },
     { request = "w", bytes = 9 }, { fork = "k", n = 2 }, { fork = "k" }, "join", { join = 1 },
     "exec", { exec = true }, { nice = -5 }, { affinity = 0 }, { affinity = "0-1" },
@@ -117,6 +121,7 @@ pipes = ["p"]
 sockets = ["q"]
 mutexes = ["m"]
 futexes = ["f"]
+conditions = ["c"]
 services = ["w"]
 semaphores = {{ s = 1 }}
 barriers = {{ b = 1 }}

@@ -1,8 +1,7 @@
 //! Every mistake in a scenario gets one message with the file, the line, what was expected and the
 //! nearest known name; and no input makes the reader panic.
 use fairground_sim::spec::{BYTES_MAX, Scenario};
-use fairground_sim::workload::program::RealTime;
-use fairground_sim::workload::{Dur, Env, Op, Until};
+use fairground_sim::workload::{Env, Until};
 use proptest::prelude::*;
 
 const ENV: Env = Env { cpus: 64 };
@@ -460,78 +459,6 @@ fn loops_nest_within_limits() {
     ]);
 }
 
-#[test]
-fn rt_app() {
-    let task = |t: &str| format!("{{\"global\":{{\"duration\":1}},\n\"tasks\":{{\"a\":{{{t}}}}}}}");
-    let absolute = task("\"timer\": {\"ref\": \"t\", \"period\": 5, \"mode\": \"absolut\"}");
-    let both = task("\"phases\": {\"p\": {\"run\": 1}}, \"run\": 1");
-    let fifo = task("\"run\": 1, \"policy\": \"SCHED_FIFO\", \"priority\": -5");
-    let deadline = task("\"run\": 1, \"policy\": \"SCHED_DEADLINE\"");
-    assert_errors(&[
-        (
-            task("\"run\": 10, \"slep\": 5"),
-            "s.json:2: unknown key 'slep' in a phase",
-        ),
-        (task("\"run\": 10, \"slep\": 5"), "did you mean 'sleep'?"),
-        (task("\"runtime\": 10"), "unknown key 'runtime'"),
-        (task("\"run\": -1"), "-1 is out of range"),
-        (task("\"run\": 1.5"), "no integer"),
-        (task("\"run\": 0"), "take no time"),
-        (task("\"loop\": 5"), "no events"),
-        (task("\"run\": 1, \"run\": 2"), "is here twice"),
-        (fifo, "-5 is out of range; expected an integer from 1 to 99"),
-        (
-            task("\"run\": 1").replace("\"a\"", "\" \""),
-            "s.json:2: the name of a task is empty",
-        ),
-        (
-            task("\"run\": 1").replace("\"a\"", "\"a\\u001b[2J\""),
-            "expected the name of a task, without control characters",
-        ),
-        (
-            task("\"run\": 1, \"lock\": \"\""),
-            "expected the name of a mutex, found an empty one",
-        ),
-        (
-            task("\"run\": 1") + " /* x",
-            "s.json:2: a comment without an end",
-        ),
-        (task("\"run\": /* 1"), "s.json:2: a comment without an end"),
-        (deadline, "unknown policy 'SCHED_DEADLINE'"),
-        (task("\"run\": 1, \"cpus\": [64]"), "no CPU of the machine"),
-        (task("\"run\": 1, \"unlock\": \"m\""), "unlock of 'm'"),
-        (both, "unknown key 'run' in a task with phases"),
-        (absolute, "relative"),
-        (
-            "{\"tasks\":{\"a\":{\"run\":1}}}".into(),
-            "the task 'a' never ends",
-        ),
-        ("{\"tasks\":{}}".into(), "there is no task"),
-        ("{\"tasks\":{},}".into(), "a key in quotes"),
-        ("{\"tasks".into(), "a text without an end"),
-        (
-            format!("{{\"tasks\":{}", "[".repeat(100_000)),
-            "levels of nesting",
-        ),
-    ]);
-    let text = task("\"loop\": 1, \"run\": 10, \"barrier\": \"b\", \"instance\": 3");
-    let w = Scenario::parse("s.json", &text)
-        .unwrap()
-        .workload(&ENV)
-        .unwrap();
-    assert_eq!((w.barriers, w.initial.len()), (vec![3], 3));
-    // As some editors write it.
-    Scenario::parse("s.json", &format!("\u{feff}{}", task("\"run\": 1"))).unwrap();
-    let text = task("\"run\": 1, \"policy\": \"SCHED_RR\"");
-    let parsed = Scenario::parse("s.json", &text).unwrap();
-    let w = parsed.workload(&ENV).unwrap();
-    let turns = RealTime {
-        priority: 10,
-        takes_turns: true,
-    };
-    assert_eq!(w.templates[0].real_time, Some(turns));
-}
-
 fn examples() -> Vec<(String, String)> {
     let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios");
     let mut files: Vec<_> = std::fs::read_dir(dir)
@@ -582,15 +509,6 @@ fn a_scenario_becomes_what_it_says() {
     assert_eq!(of(160).path, "/burstable/light/sidecar");
     assert_eq!(w.duration, Until::Time(1_100_000_000));
     assert_eq!(w.initial.len(), 164);
-}
-
-#[test]
-fn rt_app_runs_events_in_the_order_of_the_file() {
-    let scenario = Scenario::parse("r.json", &example("rt-app.json")).unwrap();
-    let w = scenario.workload(&ENV).unwrap();
-    let run = |us: u64| Op::Run(Dur::Const(us * 1000));
-    let at = |op: Op| w.programs[1].ops.iter().position(|o| *o == op).unwrap();
-    assert!(at(run(200)) < at(run(5000)) && at(run(5000)) < at(run(3000)));
 }
 
 const PIECES: &[&str] = &[

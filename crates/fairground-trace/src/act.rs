@@ -13,8 +13,8 @@ pub struct Act {
     /// With which pipe, semaphore, lock, set of CPUs, group, ...: its number among those of its
     /// kind. Of a nice value, 20 more; of a period or a slice, its upper half.
     pub object: u32,
-    /// How many bytes, or threads to wake; of a barrier with a mutex, which mutex; of a period or a
-    /// slice, its lower half; of a policy, its number.
+    /// How many bytes, or threads to wake; of a barrier or a wait with a mutex, which mutex; of a
+    /// signal, 1 if it is for all; of a period or a slice, its lower half; of a policy, its number.
     pub n: u32,
 }
 
@@ -39,6 +39,8 @@ pub enum What {
     Lock,
     Unlock,
     CondBarrier,
+    CondWait,
+    CondSignal,
     Barrier,
     Load,
     Store,
@@ -62,7 +64,7 @@ pub enum What {
 }
 
 /// Names of the probes.
-const NAMES: [(What, &str); 34] = [
+const NAMES: [(What, &str); 36] = [
     (What::Write, "write"),
     (What::Read, "read"),
     (What::Poll, "poll"),
@@ -77,6 +79,8 @@ const NAMES: [(What, &str); 34] = [
     (What::Lock, "lock"),
     (What::Unlock, "unlock"),
     (What::CondBarrier, "cond_barrier"),
+    (What::CondWait, "cond_wait"),
+    (What::CondSignal, "cond_signal"),
     (What::Barrier, "barrier"),
     (What::Load, "load"),
     (What::Store, "store"),
@@ -134,6 +138,8 @@ impl Act {
             Op::Lock(k) => (What::Lock, k, 0),
             Op::Unlock(k) => (What::Unlock, k, 0),
             Op::CondBarrier { barrier, mutex } => (What::CondBarrier, barrier, mutex),
+            Op::CondWait { cond, mutex } => (What::CondWait, cond, mutex),
+            Op::CondSignal { cond, all } => (What::CondSignal, cond, u32::from(all)),
             Op::Barrier(k) => (What::Barrier, k, 0),
             Op::Touch { first, how, .. } => (touch(how), first, 0),
             Op::Call { service, bytes } => (What::Call, service, bytes),
@@ -145,7 +151,8 @@ impl Act {
                 When::Passed(_) | When::Woken(_) => return None,
             },
             Op::Period(Dur::Const(ns)) => (What::Period, (ns >> 32) as u32, ns as u32),
-            Op::ReadClock => (What::ReadClock, 0, 0),
+            // Each look at the clock is one; what it computes in between is told beside.
+            Op::ReadClock | Op::Busy(_) => (What::ReadClock, 0, 0),
             Op::PinChild { mask } => (What::PinChild, mask, 0),
             Op::SetAffinity(mask) => (What::SetAffinity, mask, 0),
             Op::SetNice(nice) => (What::SetNice, (i32::from(nice) + 20) as u32, 0),
@@ -191,6 +198,11 @@ impl Act {
             What::CondBarrier => Op::CondBarrier {
                 barrier: k,
                 mutex: n,
+            },
+            What::CondWait => Op::CondWait { cond: k, mutex: n },
+            What::CondSignal => Op::CondSignal {
+                cond: k,
+                all: n > 0,
             },
             What::Barrier => Op::Barrier(k),
             What::Load => touch(Touch::Load),

@@ -241,7 +241,9 @@ fn step(op: Op, w: &Workload, names: &[String]) -> Option<String> {
         Op::Run(d) => format!("{{ run = {} }}", ns(d)),
         Op::Sleep(d) => format!("{{ sleep = {} }}", ns(d)),
         Op::SleepUntil(at) if at >= NEVER_NS => return None,
-        Op::SleepUntil(at) | Op::StartAt(at) => format!("{{ until = \"{at}ns\" }}"),
+        Op::SleepUntil(at) | Op::StartAt(at) | Op::SleepTill(at) => {
+            format!("{{ until = \"{at}ns\" }}")
+        }
         Op::SemWait(s) => format!("{{ wait = \"s{s}\" }}"),
         Op::SemPost(s) => format!("{{ post = \"s{s}\" }}"),
         Op::Yield => "\"yield\"".into(),

@@ -161,6 +161,22 @@ fn a_scenario_comes_back_to_the_nanosecond() {
     is_the_same_schedule(guest, scenario);
 }
 
+/// Condition variables, timers that threads share and two of one thread, and time that passes in a
+/// loop, in a file of rt-app.
+#[test]
+fn what_rt_app_does_comes_back_to_the_nanosecond() {
+    let file = r#"{ "global": { "duration": 1 }, "tasks": {
+        "a": { "runtime": 3000, "resume": "b", "timer": { "ref": "t", "period": 5000 } },
+        "a2": { "delay": 1234, "runtime": 1000, "timer": { "ref": "t", "period": 5000 },
+            "run": 100, "timer": { "ref": "uniqueA", "period": 3000 },
+            "timer": { "ref": "uniqueB", "period": 7000, "mode": "absolute" } },
+        "b": { "instance": 2, "suspend", "run": 700, "sync": { "ref": "q", "mutex": "m" } },
+        "c": { "lock": "m", "wait": { "ref": "q", "mutex": "m" }, "unlock": "m", "run": 200,
+            "lock": "m", "signal": "q", "unlock": "m", "sleep": 100 },
+        "h": { "taskgroup": "/g/x", "run": 100000, "cpus": [0, 1], "instance": 3 } } }"#;
+    is_the_same_schedule(machine(), file);
+}
+
 /// Real-time tasks of both kinds, whose priorities are recorded and whose policies are attributes.
 #[test]
 fn real_time_tasks_come_back_to_the_nanosecond() {

@@ -188,16 +188,19 @@ impl Sim<'_> {
 
     fn operation(&mut self, cpu: u32, id: TaskId, op: Op) {
         match op {
-            Op::Sleep(_) | Op::SleepTicks(_) | Op::SleepUntil(_) | Op::StartAt(_) => {
-                self.sleep(cpu, id, op);
-            }
+            Op::Sleep(_) | Op::SleepTicks(_) => self.sleep(cpu, id, op),
+            Op::SleepUntil(_) | Op::StartAt(_) | Op::SleepTill(_) => self.sleep(cpu, id, op),
             Op::Period(_) | Op::Pace(_) => self.period(cpu, id, op),
+            Op::Timer { .. } => self.timer(cpu, id, op),
+            Op::Busy(ns) => self.busy_for(id, ns),
             Op::ReadClock => self.clock_gettime(id),
             Op::Touch { first, of, how } => self.touch_word(id, first, of, how),
             Op::Leave { end, when } => self.leave(id, end, when),
             Op::LockPicked => self.mutex_lock(cpu, id, self.tasks[id.idx()].picked),
             Op::UnlockPicked => self.mutex_unlock(cpu, id, self.tasks[id.idx()].picked),
             Op::CondBarrier { barrier, mutex } => self.cond_barrier(cpu, id, barrier, mutex),
+            Op::CondWait { cond, mutex } => self.cond_wait(cpu, id, cond, mutex),
+            Op::CondSignal { cond, all } => self.cond_signal(cpu, id, cond, all),
             Op::PinChild { mask } => self.pin_child(id, mask),
             Op::Write { chan, bytes } => self.write(cpu, id, chan, bytes),
             Op::Read { chan, bytes } => self.read(cpu, id, chan, bytes),

@@ -143,7 +143,6 @@ impl Sim<'_> {
     fn create(&mut self, template: u32, parent: Option<TaskId>) -> TaskId {
         let spec = &self.workload.templates[template as usize];
         let born = self.attributes_at_birth(template, parent);
-        let cgroup = born.cgroup;
         let inherited = parent.map_or(DEFAULT_SLACK_NS, |p| self.tasks[p.idx()].timer_slack_ns);
         let timer_slack_ns = spec.timer_slack_ns.unwrap_or(inherited);
         let mm = self.mm_of(template, parent);
@@ -174,6 +173,7 @@ impl Sim<'_> {
             rng: generator(self.seed, Purpose::Task(id.0)),
             born_ns,
             grid_ns: born_ns,
+            busy_until_ns: None,
             due_ns: born_ns,
             requests: vec![0; self.workload.requests.len()],
             open: 0,
@@ -192,7 +192,7 @@ impl Sim<'_> {
             children: Vec::new(),
             mm,
             affinity: born.affinity,
-            cgroup,
+            cgroup: born.cgroup,
             warm_ns: 0,
             off_cpu_at: 0,
             cpu_ns: 0,

@@ -40,6 +40,7 @@
 
 mod chan;
 mod chan_lines;
+mod cond;
 mod control;
 pub(crate) mod cpu;
 mod due;

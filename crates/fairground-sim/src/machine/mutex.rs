@@ -1,4 +1,4 @@
-//! Mutexes as the C library makes them of a word and a futex, and the barrier that is made of one.
+//! Mutexes as the C library makes them of a word and a futex.
 //!
 //! The word is free, locked, or locked with somebody who may wait. Locking is one
 //! compare-and-swap if it is free. Whoever finds it taken marks it contended and calls
@@ -40,7 +40,7 @@ impl Sim<'_> {
     }
 
     /// Exchanges the word for "contended": the mutex is the caller's if it was free.
-    fn lock_contended(&mut self, cpu: u32, id: TaskId, m: u32) {
+    pub(super) fn lock_contended(&mut self, cpu: u32, id: TaskId, m: u32) {
         self.mutex_atomic(m);
         let word = &mut self.waitable(Table::Mutex, m).value;
         if std::mem::replace(word, CONTENDED) == FREE {
@@ -90,35 +90,13 @@ impl Sim<'_> {
         self.advance(id);
     }
 
-    fn release(&mut self, cpu: u32, m: u32) {
+    /// Unlocks, and wakes one if any may wait.
+    pub(super) fn release(&mut self, cpu: u32, m: u32) {
         self.mutex_atomic(m);
         let word = &mut self.waitable(Table::Mutex, m).value;
         if std::mem::replace(word, FREE) == CONTENDED {
             self.wake_some(cpu, (Table::Mutex, m), 1);
         }
-    }
-
-    pub(super) fn cond_barrier(&mut self, cpu: u32, id: TaskId, b: u32, m: u32) {
-        if self.tasks[id.idx()].stage != Stage::Start {
-            return self.lock_contended(cpu, id, m);
-        }
-        self.atomic(Table::Barrier, b);
-        let parties = self.workload.barriers[b as usize];
-        let barrier = self.waitable(Table::Barrier, b);
-        barrier.value += 1;
-        if barrier.value >= parties {
-            barrier.value = 0;
-            self.wake_some(cpu, (Table::Barrier, b), u32::MAX);
-            return self.advance(id);
-        }
-        self.release(cpu, m);
-        self.wait_on(
-            cpu,
-            id,
-            (Table::Barrier, b),
-            Wait::Barrier(b),
-            Stage::Granted,
-        );
     }
 
     fn mutex_atomic(&mut self, m: u32) {

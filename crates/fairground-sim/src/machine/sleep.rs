@@ -29,6 +29,7 @@ impl Sim<'_> {
                 (task.born_ns, task.grid_ns) = (at_ns, at_ns);
                 at_ns
             }
+            Op::SleepTill(at_ns) => at_ns,
             _ => return debug_assert!(false, "{op:?} is no sleep"),
         };
         self.wait_until(cpu, id, due);
@@ -46,13 +47,41 @@ impl Sim<'_> {
             _ => return debug_assert!(false, "{op:?} has no grid"),
         };
         let due = task.grid_ns + every.draw(|| task.rng.bits());
-        if due > now {
-            task.grid_ns = due;
-            return self.wait_until(cpu, id, due);
+        task.grid_ns = if due > now || stays { due } else { now };
+        let point = task.grid_ns;
+        self.wait_for_point(cpu, id, point);
+    }
+
+    /// The next point of a timer's own series.
+    pub(super) fn timer(&mut self, cpu: u32, id: TaskId, op: Op) {
+        let Op::Timer {
+            timer,
+            shared,
+            every,
+            stays,
+        } = op
+        else {
+            return debug_assert!(false, "{op:?} is no timer");
+        };
+        if self.tasks[id.idx()].stage != Stage::Start {
+            return self.advance(id);
         }
-        // What is measured from a point of a grid that stays counts from that point.
-        task.grid_ns = if stays { due } else { now };
-        task.due_ns = task.grid_ns;
+        let (now, begin) = (self.now_ns(), self.tasks[id.idx()].born_ns);
+        let of = (timer, (!shared).then_some(id));
+        let last = self.sync.timers.entry(of).or_insert(begin);
+        let due = last.saturating_add(every);
+        *last = if due > now || stays { due } else { now };
+        let point = *last;
+        self.wait_for_point(cpu, id, point);
+    }
+
+    /// Waits for a point of a series, or goes on if it is past: what is measured from it counts
+    /// from that point.
+    fn wait_for_point(&mut self, cpu: u32, id: TaskId, point_ns: u64) {
+        if point_ns > self.now_ns() {
+            return self.wait_until(cpu, id, point_ns);
+        }
+        self.tasks[id.idx()].due_ns = point_ns;
         self.host.op(KernelOp::UserAtomic);
         self.advance(id);
     }

@@ -3,7 +3,7 @@
 //! All live on a line each in user memory; only who has to wait or to wake enters the kernel
 //! (`futex.rs`).
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use fairground::task::WakeKind;
 use fairground::value::TaskId;
@@ -31,6 +31,8 @@ pub struct Sync {
     /// Those that a server has taken off the list in shared memory and will serve before it looks
     /// again.
     taken: Vec<VecDeque<TaskId>>,
+    /// The last point of each timer's series, ns: of all tasks, or of each that uses it.
+    pub(super) timers: BTreeMap<(u32, Option<TaskId>), u64>,
     /// Source of timer stamps.
     pub stamps: u32,
 }
@@ -53,6 +55,7 @@ impl Sync {
             own: Vec::new(),
             requests: workload.services.iter().map(|_| VecDeque::new()).collect(),
             taken: workload.services.iter().map(|_| VecDeque::new()).collect(),
+            timers: BTreeMap::new(),
             stamps: 0,
         }
     }
@@ -80,16 +83,19 @@ impl Sim<'_> {
         if self.host.calls_are_free {
             return;
         }
-        let line = match self.waitable(table, index).line {
-            Some(line) => line,
-            None => {
-                let line = self.host.cache.alloc_lines(1, 0);
-                self.waitable(table, index).line = Some(line);
-                line
-            }
-        };
+        let line = self.word_line(table, index);
         self.host.op(KernelOp::UserAtomic);
         self.touch(KernelOp::UserAtomic, line, 1, Access::Rmw);
+    }
+
+    /// The line of the object's word.
+    pub(super) fn word_line(&mut self, table: Table, index: u32) -> LineId {
+        if let Some(line) = self.waitable(table, index).line {
+            return line;
+        }
+        let line = self.host.cache.alloc_lines(1, 0);
+        self.waitable(table, index).line = Some(line);
+        line
     }
 
     pub(super) fn sem_wait(&mut self, cpu: u32, id: TaskId, s: u32) {

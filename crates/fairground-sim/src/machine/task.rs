@@ -121,6 +121,8 @@ pub struct SimTask {
     pub rng: Generator,
     /// Next point of its periodic grid, ns.
     pub grid_ns: u64,
+    /// Until when it computes ([`Op::Busy`](crate::workload::op::Op::Busy)), ns.
+    pub busy_until_ns: Option<u64>,
     /// When its last timed wait was due, ns.
     pub due_ns: u64,
     /// Begin of the last request, by kind, ns.

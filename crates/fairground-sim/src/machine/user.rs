@@ -9,7 +9,7 @@ use crate::cache::{Access, LineId, NS, Ps};
 use crate::costs::KernelOp;
 use crate::host::Place;
 use crate::machine_file::Machine;
-use crate::workload::op::{FILL_BUFFERS, STORE_BYTES_PER_CYCLE};
+use crate::workload::op::{BUSY_CHUNK_NS, FILL_BUFFERS, STORE_BYTES_PER_CYCLE};
 use crate::workload::program::{Op, Touch, Unit, When, Workload};
 
 /// Lengths of the units of work, picoseconds.
@@ -117,6 +117,19 @@ impl Sim<'_> {
 
     pub(super) fn clock_gettime(&mut self, id: TaskId) {
         self.read_clock();
+        self.advance(id);
+    }
+
+    /// Looks at the clock, and computes on if it is not time yet.
+    pub(super) fn busy_for(&mut self, id: TaskId, ns: u64) {
+        self.read_clock();
+        let now = self.now_ns();
+        let task = &mut self.tasks[id.idx()];
+        if now < *task.busy_until_ns.get_or_insert(now.saturating_add(ns)) {
+            task.run_left = BUSY_CHUNK_NS * NS;
+            return;
+        }
+        task.busy_until_ns = None;
         self.advance(id);
     }
 

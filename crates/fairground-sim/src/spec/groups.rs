@@ -186,7 +186,22 @@ fn parents_first(source: &Source, declared: &[Declared<'_>]) -> Result<Vec<usize
     Ok(order)
 }
 
-fn check_path(path: &str) -> Result<(), String> {
+/// The group of a path like "/a/b", made with those above it where they are not there yet.
+pub fn enter(w: &mut Workload, path: &str) -> u32 {
+    let mut parent = 0;
+    for (end, _) in path.match_indices('/').skip(1).chain([(path.len(), "")]) {
+        let path = &path[..end];
+        let known = w.cgroups.iter().position(|group| group.path == path);
+        parent = known.unwrap_or_else(|| {
+            w.cgroups.push(Cgroup::new(path, parent as u32));
+            w.cgroups.len() - 1
+        });
+    }
+    parent as u32
+}
+
+/// Whether a path of a group can be one.
+pub fn check_path(path: &str) -> Result<(), String> {
     let relative = path.strip_prefix('/').unwrap_or(path);
     let bad = |p: &str| p.is_empty() || p == "." || p == "..";
     if path == "/" {

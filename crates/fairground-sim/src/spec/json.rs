@@ -1,10 +1,10 @@
 //! JSON into the tree of [`super::node`]: with places, and with keys in the order of the file,
-//! because rt-app runs the events of a phase in that order. Comments are skipped, as rt-app does.
-//! The grammar is RFC 8259; numbers are checked by Rust's own parsers.
+//! because rt-app runs the events of a phase in that order. The grammar is RFC 8259, and what
+//! rt-app's files have beyond it: comments, a comma before the end, a key twice, a key alone.
+//! Numbers are checked by Rust's own parsers.
 use super::error::{Error, Source};
 use super::node::{Key, Node, Value};
 use core::ops::Range;
-use std::collections::BTreeSet;
 
 /// Deepest nesting that is read.
 const DEPTH_MAX: u32 = 64;
@@ -12,7 +12,7 @@ const DEPTH_MAX: u32 = 64;
 /// Reads a JSON document.
 ///
 /// # Errors
-/// The text is no JSON, has a key twice in one object, or nests too deep.
+/// The text is no JSON, or nests too deep.
 pub fn from_json(source: &Source) -> Result<Node, Error> {
     const BOM: char = '\u{feff}';
     let mut reader = Reader {
@@ -61,7 +61,6 @@ impl Reader<'_> {
     fn object(&mut self, depth: u32) -> Result<Value, Error> {
         self.at += 1;
         let mut entries: Vec<(Key, Node)> = Vec::new();
-        let mut seen = BTreeSet::new();
         self.skip();
         if self.take(b'}') {
             return Ok(Value::Table(entries));
@@ -76,20 +75,23 @@ impl Reader<'_> {
                 name: self.string()?,
                 span: start..self.at,
             };
-            if !seen.insert(key.name.clone()) {
-                let message = format!("the key '{}' is here twice", key.name);
-                return Err(self.source.error(key.span, message));
-            }
             self.skip();
-            if !self.take(b':') {
-                return Err(self.fail("':'"));
-            }
-            entries.push((key, self.value(depth + 1)?));
+            let value = match self.peek() {
+                Some(b',' | b'}') => Node {
+                    span: key.span.clone(),
+                    value: Value::Nothing,
+                },
+                _ if self.take(b':') => self.value(depth + 1)?,
+                _ => return Err(self.fail("':'")),
+            };
+            entries.push((key, value));
+            self.skip();
+            let more = self.take(b',');
             self.skip();
             if self.take(b'}') {
                 return Ok(Value::Table(entries));
             }
-            if !self.take(b',') {
+            if !more {
                 return Err(self.fail("',' or '}'"));
             }
         }
@@ -105,10 +107,12 @@ impl Reader<'_> {
         loop {
             values.push(self.value(depth + 1)?);
             self.skip();
+            let more = self.take(b',');
+            self.skip();
             if self.take(b']') {
                 return Ok(Value::Array(values));
             }
-            if !self.take(b',') {
+            if !more {
                 return Err(self.fail("',' or ']'"));
             }
         }

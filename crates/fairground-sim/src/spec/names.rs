@@ -22,6 +22,8 @@ pub struct Names {
     pub semaphores: BTreeMap<String, u32>,
     /// Futexes.
     pub futexes: BTreeMap<String, u32>,
+    /// Condition variables, which are futexes of the C library's.
+    pub conds: BTreeMap<String, u32>,
     /// Barriers.
     pub barriers: BTreeMap<String, u32>,
     /// Request/reply services.
@@ -39,16 +41,16 @@ impl Names {
                 w.chans.push(Chan { kind });
             }
         }
-        let plain: [(&str, &mut BTreeMap<String, u32>, &mut u32); 2] = [
-            ("mutexes", &mut names.mutexes, &mut w.n_mutexes),
-            ("futexes", &mut names.futexes, &mut w.n_futexes),
-        ];
-        for (key, map, count) in plain {
+        let plain = |key, map: &mut BTreeMap<String, u32>, count: &mut u32| {
             for (name, node) in list(top, key)? {
                 add(top.source, node, map, name, *count)?;
                 *count += 1;
             }
-        }
+            Ok(())
+        };
+        plain("mutexes", &mut names.mutexes, &mut w.n_mutexes)?;
+        plain("futexes", &mut names.futexes, &mut w.n_futexes)?;
+        plain("conditions", &mut names.conds, &mut w.n_futexes)?;
         for (name, node) in list(top, "services")? {
             add(
                 top.source,
@@ -75,10 +77,16 @@ impl Names {
         Labels {
             chans: by_index(&self.chans),
             sems: by_index(&self.semaphores),
-            futexes: by_index(&self.futexes),
+            futexes: self.of_futexes(),
             mutexes: by_index(&self.mutexes),
             barriers: by_index(&self.barriers),
         }
+    }
+
+    fn of_futexes(&self) -> BTreeMap<u32, String> {
+        let mut all = by_index(&self.futexes);
+        all.extend(by_index(&self.conds));
+        all
     }
 }
 

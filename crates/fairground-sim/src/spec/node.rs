@@ -30,6 +30,8 @@ pub enum Value {
     Int(i64),
     /// A truth value.
     Bool(bool),
+    /// None: a key of JSON stands alone.
+    Nothing,
     /// Something that is never right here, with its name.
     Other(&'static str),
 }
@@ -97,6 +99,7 @@ impl Value {
             Self::Str(_) => "a text",
             Self::Int(_) => "an integer",
             Self::Bool(_) => "true or false",
+            Self::Nothing => "nothing",
             Self::Other(what) => what,
         }
     }

@@ -28,6 +28,7 @@ pub const TOP_KEYS: &[&str] = &[
     "mutexes",
     "semaphores",
     "futexes",
+    "conditions",
     "barriers",
     "services",
     "cgroup",

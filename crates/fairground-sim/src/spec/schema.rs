@@ -46,6 +46,8 @@ pub(super) struct Scenario {
     semaphores: Option<BTreeMap<String, u32>>,
     /// Names of futexes.
     futexes: Option<Vec<String>>,
+    /// Names of condition variables.
+    conditions: Option<Vec<String>>,
     /// Names of barriers and how many tasks meet there.
     barriers: Option<BTreeMap<String, u32>>,
     /// Names of request/reply services.
@@ -209,6 +211,8 @@ pub(super) struct Verbs {
     /// Computes: a duration or "exp 1ms", "uniform 1ms 3ms", "normal 1ms 200us", "lognormal 1ms
     /// 0.5".
     run: Option<String>,
+    /// Computes until this much time has passed, with a CPU or without.
+    busy: Option<String>,
     /// Computes until the end.
     hog: Option<BoolOrBit>,
     /// Sleeps: a duration or distribution.
@@ -244,6 +248,14 @@ pub(super) struct Verbs {
     futex_wait: Option<String>,
     /// Wakes waiters of a futex.
     futex_wake: Option<String>,
+    /// Waits on a condition variable; the mutex is held, released meanwhile and held again.
+    cond_wait: Option<String>,
+    /// Mutex of a cond_wait.
+    mutex: Option<String>,
+    /// Wakes one waiter of a condition variable.
+    cond_signal: Option<String>,
+    /// Wakes all waiters of a condition variable.
+    cond_broadcast: Option<String>,
     /// How many to wake or to fork.
     n: Option<u32>,
     /// Locks a mutex.

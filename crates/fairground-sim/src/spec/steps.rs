@@ -1,8 +1,8 @@
 //! The steps of a task become operations of the intermediate form. A step is a table with one verb
-//! and its options, or one of a few words. What a program takes and gives back (mutexes, requests)
-//! is followed through it, so that a give without a take is an error with its line.
+//! and its options, or one of a few words. What a program takes and gives back is in `holding`.
 use super::error::{Error, Source};
 use super::groups::{self, Groups};
+use super::holding::Held;
 use super::names::{Names, find, mask};
 use super::node::{Fields, Key, Node, Value, unknown_name};
 use crate::workload::nearest::nearest;
@@ -17,6 +17,7 @@ pub const WORDS: &[&str] = &["hog", "yield", "join", "exec", "exit"];
 /// Verbs and their options.
 pub const VERBS: &[(&str, &[&str])] = &[
     ("run", &[]),
+    ("busy", &[]),
     ("hog", &[]),
     ("sleep", &[]),
     ("period", &["late"]),
@@ -30,6 +31,9 @@ pub const VERBS: &[(&str, &[&str])] = &[
     ("post", &[]),
     ("futex_wait", &[]),
     ("futex_wake", &["n"]),
+    ("cond_wait", &["mutex"]),
+    ("cond_signal", &[]),
+    ("cond_broadcast", &[]),
     ("lock", &[]),
     ("unlock", &[]),
     ("barrier", &[]),
@@ -53,14 +57,6 @@ pub const VERBS: &[(&str, &[&str])] = &[
 /// Most operations of one program.
 const OPS_MAX: usize = 1_000_000;
 
-/// What a program has taken and not yet given back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Held {
-    Mutex(u32),
-    Served(u32),
-    Begun(u32),
-}
-
 /// Turns the steps of one task into operations.
 pub struct Lower<'a> {
     /// For errors.
@@ -77,8 +73,8 @@ pub struct Lower<'a> {
     pub w: &'a mut Workload,
     /// The task is of the real-time class, by its own policy.
     pub real_time: bool,
-    ops: Vec<Op>,
-    held: BTreeSet<Held>,
+    pub(super) ops: Vec<Op>,
+    pub(super) held: BTreeSet<Held>,
     depth: usize,
 }
 
@@ -166,7 +162,8 @@ impl<'a> Lower<'a> {
                 self.lower_request(verb, &fields, value)
             }
             "lock" | "unlock" => self.lower_lock(verb, value),
-            "run" | "sleep" | "until" | "slice" => self.lower_time(verb, value),
+            "cond_wait" => self.lower_cond_wait(&fields, value),
+            "run" | "busy" | "sleep" | "until" | "slice" => self.lower_time(verb, value),
             "period" | "timer" => self.lower_period(&fields, value),
             _ if WORDS.contains(&verb) => self.lower_word(verb, value),
             _ => self.lower_other(verb, &fields, value),
@@ -199,6 +196,7 @@ impl<'a> Lower<'a> {
     fn lower_time(&mut self, verb: &str, value: &Node) -> Result<(), Error> {
         self.ops.push(match verb {
             "run" => Op::Run(value.dur(self.source)?),
+            "busy" => Op::Busy(value.ns(self.source)?),
             "sleep" => Op::Sleep(value.dur(self.source)?),
             "until" => Op::SleepUntil(value.ns(self.source)?),
             _ => Op::SetSlice(value.ns(self.source)?),
@@ -266,81 +264,6 @@ impl<'a> Lower<'a> {
         Ok(())
     }
 
-    fn lower_lock(&mut self, verb: &str, value: &Node) -> Result<(), Error> {
-        let k = find(self.source, value, "mutex", &self.names.mutexes)?;
-        if verb == "lock" {
-            self.take(Held::Mutex(k), value, "this task holds the mutex already")?;
-            self.ops.push(Op::Lock(k));
-        } else {
-            self.give(Held::Mutex(k), value, "unlock without lock")?;
-            self.ops.push(Op::Unlock(k));
-        }
-        Ok(())
-    }
-
-    fn lower_request(&mut self, verb: &str, f: &Fields<'_>, value: &Node) -> Result<(), Error> {
-        let bytes = |default| self.bytes(f, default);
-        match verb {
-            "begin" | "end" => {
-                let name = value.str(self.source, "the name of a request")?;
-                if self.names.services.contains_key(name) {
-                    let message = format!(
-                        "'{name}' is a service, whose requests are measured under that name; \
-                         expected another one"
-                    );
-                    return Err(self.source.error(value.span.clone(), message));
-                }
-                let k = self.kind_of_request(value, name)?;
-                if verb == "end" {
-                    self.give(
-                        Held::Begun(k),
-                        value,
-                        "the end of a request that was not begun",
-                    )?;
-                    self.ops.push(Op::ReqEnd(k));
-                    return Ok(());
-                }
-                let from = f
-                    .get("from")
-                    .map_or(Ok("now"), |n| n.str(self.source, "a text"))?;
-                let op = match from {
-                    "now" => Op::ReqStart(k),
-                    "due" => Op::ReqStartDue(k),
-                    _ => {
-                        let message = format!("'{from}'; expected \"now\" or \"due\"");
-                        return Err(self.source.error(value.span.clone(), message));
-                    }
-                };
-                self.take(Held::Begun(k), value, "the request was begun already")?;
-                self.ops.push(op);
-            }
-            "request" => {
-                let bytes = bytes(100)?;
-                let service = find(self.source, value, "service", &self.names.services)?;
-                let name = self.w.services[service as usize].clone();
-                let k = self.kind_of_request(value, &name)?;
-                self.ops
-                    .extend([Op::ReqStart(k), Op::Call { service, bytes }, Op::ReqEnd(k)]);
-            }
-            "serve" => {
-                let service = find(self.source, value, "service", &self.names.services)?;
-                self.take(
-                    Held::Served(service),
-                    value,
-                    "the request before is not answered",
-                )?;
-                self.ops.push(Op::Accept(service));
-            }
-            _ => {
-                let bytes = bytes(100)?;
-                let service = find(self.source, value, "service", &self.names.services)?;
-                self.give(Held::Served(service), value, "a reply without a request")?;
-                self.ops.push(Op::Reply { service, bytes });
-            }
-        }
-        Ok(())
-    }
-
     fn lower_other(&mut self, verb: &str, f: &Fields<'_>, value: &Node) -> Result<(), Error> {
         let (source, names) = (self.source, self.names);
         let op = match verb {
@@ -370,6 +293,10 @@ impl<'a> Lower<'a> {
                     n: n as u32,
                 }
             }
+            "cond_signal" | "cond_broadcast" => Op::CondSignal {
+                cond: find(source, value, "condition variable", &names.conds)?,
+                all: verb == "cond_broadcast",
+            },
             "barrier" => Op::Barrier(find(source, value, "barrier", &names.barriers)?),
             "nice" => Op::SetNice(value.int(source, -20..=19)? as i8),
             "affinity" => Op::SetAffinity(mask(source, value, self.cpus, self.w)?),
@@ -381,7 +308,7 @@ impl<'a> Lower<'a> {
         Ok(())
     }
 
-    fn bytes(&self, fields: &Fields<'_>, default: u32) -> Result<u32, Error> {
+    pub(super) fn bytes(&self, fields: &Fields<'_>, default: u32) -> Result<u32, Error> {
         let bytes = fields
             .get("bytes")
             .map(|n| n.int(self.source, 1..=1 << 30))
@@ -389,25 +316,7 @@ impl<'a> Lower<'a> {
         Ok(bytes.map_or(default, |b| b as u32))
     }
 
-    fn take(&mut self, held: Held, node: &Node, message: &str) -> Result<(), Error> {
-        let taken = self.held.insert(held);
-        if taken {
-            Ok(())
-        } else {
-            Err(self.source.error(node.span.clone(), message))
-        }
-    }
-
-    fn give(&mut self, held: Held, node: &Node, message: &str) -> Result<(), Error> {
-        let given = self.held.remove(&held);
-        if given {
-            Ok(())
-        } else {
-            Err(self.source.error(node.span.clone(), message))
-        }
-    }
-
-    fn kind_of_request(&mut self, node: &Node, name: &str) -> Result<u32, Error> {
+    pub(super) fn kind_of_request(&mut self, node: &Node, name: &str) -> Result<u32, Error> {
         index_of(&mut self.w.requests, name)
             .ok_or_else(|| self.source.error(node.span.clone(), TOO_MANY_NAMES))
     }
@@ -419,7 +328,7 @@ impl<'a> Lower<'a> {
 }
 
 /// Marks and requests are searched one by one, and each becomes columns of a report.
-const NAMES_MAX: usize = 1000;
+pub const NAMES_MAX: usize = 1000;
 const TOO_MANY_NAMES: &str = "more than 1000 different marks or requests";
 
 /// The place of a name, which is added if it is new; `None` if there are too many.

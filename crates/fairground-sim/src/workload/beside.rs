@@ -17,6 +17,7 @@ struct Behind {
     inet: u32,
     sem: u32,
     futex: u32,
+    timer: u32,
     mutex: u32,
     word: u32,
     budget: u32,
@@ -139,6 +140,7 @@ impl Workload {
         self.inets.extend(other.inets.iter().copied());
         self.sems.extend(&other.sems);
         self.n_futexes += other.n_futexes;
+        self.n_timers += other.n_timers;
         self.n_mutexes += other.n_mutexes;
         self.n_words += other.n_words;
         self.budgets.extend(&other.budgets);
@@ -227,6 +229,7 @@ impl Behind {
             inet: w.inets.len() as u32,
             sem: w.sems.len() as u32,
             futex: w.n_futexes,
+            timer: w.n_timers,
             mutex: w.n_mutexes,
             word: w.n_words,
             budget: w.budgets.len() as u32,
@@ -268,7 +271,14 @@ impl Behind {
             Op::Write { chan, .. } | Op::Read { chan, .. } | Op::Poll { chan } => (chan, self.chan),
             Op::Send { inet, .. } | Op::Recv { inet, .. } => (inet, self.inet),
             Op::SemWait(k) | Op::SemPost(k) => (k, self.sem),
-            Op::FutexWait(k) | Op::FutexWake { futex: k, .. } => (k, self.futex),
+            Op::FutexWait(k) | Op::FutexWake { futex: k, .. } | Op::CondSignal { cond: k, .. } => {
+                (k, self.futex)
+            }
+            Op::CondWait { cond, mutex } => {
+                *mutex += self.mutex;
+                (cond, self.futex)
+            }
+            Op::Timer { timer, .. } => (timer, self.timer),
             Op::LockCpu(k) | Op::UnlockCpu(k) => (k, self.cpu_lock),
             Op::Lock(k) | Op::Unlock(k) | Op::Pick { first: k, .. } => (k, self.mutex),
             Op::CondBarrier { barrier, mutex } => {
@@ -288,6 +298,7 @@ impl Behind {
                 (service, self.service)
             }
             Op::Run(_)
+            | Op::Busy(_)
             | Op::Hog
             | Op::Work { .. }
             | Op::ReadClock
@@ -297,6 +308,7 @@ impl Behind {
             | Op::Pace(_)
             | Op::SleepUntil(_)
             | Op::StartAt(_)
+            | Op::SleepTill(_)
             | Op::LoopStart { .. }
             | Op::LoopEnd { .. }
             | Op::LockPicked

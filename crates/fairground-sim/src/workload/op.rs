@@ -14,6 +14,9 @@ use super::time::Ns;
 pub enum Op {
     /// Computes until this much time of its own progress is over (waiting does not count).
     Run(Dur),
+    /// Computes until this much time has passed, whether it had a CPU or not: looks at the clock
+    /// after each [`BUSY_CHUNK_NS`] of progress.
+    Busy(Ns),
     /// Computes until the simulation ends.
     Hog,
     /// Computes `n` units of work, whose length the machine knows.
@@ -48,12 +51,27 @@ pub enum Op {
     /// The same, but the grid stays where it is: a task that is late goes on at once until it has
     /// caught up. So the points do not depend on the machine.
     Pace(Dur),
+    /// Blocks until the next point of a timer's own series, one period after the point before. Like
+    /// the task's grid it begins at the task's start: that of the first to use it, if it is shared.
+    Timer {
+        /// Timer.
+        timer: u32,
+        /// All tasks move one series; else each task has its own.
+        shared: bool,
+        /// Period.
+        every: Ns,
+        /// A task that is late does not shift the series, as with [`Op::Pace`].
+        stays: bool,
+    },
     /// Blocks until this long after the task's start (`start_ns`); a time that is over returns at
     /// once.
     SleepUntil(Ns),
     /// Blocks until this time of the run, which is the task's start from now on: its grid and
     /// `SleepUntil` count from there. A time that is over returns at once.
     StartAt(Ns),
+    /// Blocks until this time of the run, which nothing of the task counts from. A time that is
+    /// over returns at once.
+    SleepTill(Ns),
     /// Opens a loop of `count` >= 1 turns, [`FOREVER`](super::program::FOREVER) for ever.
     LoopStart {
         /// Number of turns.
@@ -157,6 +175,22 @@ pub enum Op {
         /// Mutex.
         mutex: u32,
     },
+    /// Waits on a condition variable, a futex of the C library's. The caller holds the mutex: it is
+    /// released, and taken again after the wake-up. A signal between the release and the sleep is
+    /// not lost, but one before is (`pthread_cond_wait`).
+    CondWait {
+        /// Futex.
+        cond: u32,
+        /// Mutex.
+        mutex: u32,
+    },
+    /// Wakes one waiter of a condition variable, or all; no system call if nobody waits.
+    CondSignal {
+        /// Futex.
+        cond: u32,
+        /// All of them (`pthread_cond_broadcast`).
+        all: bool,
+    },
     /// Blocks until as many tasks as the barrier has parties are here; the last one wakes the rest.
     Barrier(u32),
     /// `sched_yield(2)`.
@@ -228,6 +262,10 @@ pub enum Op {
     /// The task ends. The end of `ops` means the same.
     Exit,
 }
+
+/// What a program that is busy for a time computes between two looks at the clock: 32 us, as rt-app
+/// does for its `runtime`.
+pub const BUSY_CHUNK_NS: Ns = 32_000;
 
 /// A unit of work of [`Op::Work`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -316,6 +354,7 @@ impl Op {
             | Self::ReqEnd(_)
             | Self::SleepUntil(_)
             | Self::StartAt(_)
+            | Self::SleepTill(_)
             | Self::LoopStart { .. }
             | Self::LoopEnd { .. } => false,
             _ => true,

@@ -226,6 +226,8 @@ pub struct Workload {
     pub sems: Vec<u32>,
     /// Number of futexes.
     pub n_futexes: u32,
+    /// Number of timers with a series of their own.
+    pub n_timers: u32,
     /// Number of mutexes.
     pub n_mutexes: u32,
     /// Bytes from one mutex to the next, at most 64; below, mutexes share cache lines.
@@ -369,6 +371,7 @@ impl Workload {
             inets: Vec::new(),
             sems: Vec::new(),
             n_futexes: 0,
+            n_timers: 0,
             n_mutexes: 0,
             mutex_stride: 64,
             n_words: 0,

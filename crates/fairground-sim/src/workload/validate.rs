@@ -108,7 +108,9 @@ impl Workload {
     fn check_op(&self, op: Op) -> Result<(), String> {
         match op {
             Op::Run(d) | Op::Sleep(d) | Op::SleepTicks(d) => check_time("duration", d.longest()),
-            Op::SleepUntil(ns) | Op::StartAt(ns) => check_time("time", ns),
+            Op::SleepUntil(ns) | Op::StartAt(ns) | Op::SleepTill(ns) | Op::Busy(ns) => {
+                check_time("time", ns)
+            }
             Op::Write { chan, .. } | Op::Read { chan, .. } | Op::Poll { chan } => {
                 self.index("channel", chan, self.chans.len())
             }
@@ -116,9 +118,12 @@ impl Workload {
                 self.index("socket", inet, self.inets.len())
             }
             Op::SemWait(k) | Op::SemPost(k) => self.index("semaphore", k, self.sems.len()),
-            Op::FutexWait(k) | Op::FutexWake { futex: k, .. } => {
+            Op::FutexWait(k) | Op::FutexWake { futex: k, .. } | Op::CondSignal { cond: k, .. } => {
                 self.index("futex", k, self.n_futexes as usize)
             }
+            Op::CondWait { cond, mutex } => self
+                .index("futex", cond, self.n_futexes as usize)
+                .and_then(|()| self.index("mutex", mutex, self.n_mutexes as usize)),
             Op::LockCpu(k) | Op::UnlockCpu(k) => {
                 self.index("set of locks", k, self.n_cpu_locks as usize)
             }
@@ -149,6 +154,9 @@ impl Workload {
             Op::Call { service, .. } | Op::Accept(service) | Op::Reply { service, .. } => {
                 self.index("service", service, self.services.len())
             }
+            Op::Timer { timer, every, .. } => self
+                .index("timer", timer, self.n_timers as usize)
+                .and_then(|()| check_time("period", every)),
             Op::Period(d) | Op::Pace(d) if d.is_zero() => Err("a period of 0".into()),
             Op::Period(d) | Op::Pace(d) => check_time("period", d.longest()),
             _ => Ok(()),

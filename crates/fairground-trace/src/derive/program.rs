@@ -111,7 +111,7 @@ impl Builder<'_> {
         }
         (self.out.ops[thread], self.out.wakes[thread]) = (entries, woken);
         self.out.demand_ns[thread] = demand;
-        self.out.workload.programs[template as usize].ops = ops;
+        self.out.workload.programs[template as usize].ops = one_start(ops);
     }
 
     /// The operation that a step becomes, if it is one.
@@ -208,6 +208,17 @@ impl Builder<'_> {
             }
         }
     }
+}
+
+/// A sleep before anything else is that of a task that starts later, and its periods count from
+/// then. They do not from any other.
+fn one_start(mut ops: Vec<Op>) -> Vec<Op> {
+    for op in ops.iter_mut().skip(1) {
+        if let Op::StartAt(at) = *op {
+            *op = Op::SleepTill(at);
+        }
+    }
+    ops
 }
 
 /// Marks where a recorded thread is done, and lets one that was cut off by the recording's end

@@ -45,7 +45,12 @@ pub fn traced_with(
     // A line break is in a scenario only, and `_` stands for a blank inside a word.
     let cpus = machine.topology.nr_cpus() as u32;
     let workload = if words.contains('\n') {
-        let scenario = Scenario::parse("test.toml", words).unwrap();
+        let file = if words.starts_with('{') {
+            "test.json"
+        } else {
+            "test.toml"
+        };
+        let scenario = Scenario::parse(file, words).unwrap();
         scenario.workload(&Env { cpus }).unwrap()
     } else {
         let argv: Vec<String> = words.split(' ').map(|w| w.replace('_', " ")).collect();
