@@ -52,6 +52,7 @@ pub enum What {
     Take,
     Period,
     ReadClock,
+    Late,
     PinChild,
     SetAffinity,
     SetNice,
@@ -64,7 +65,7 @@ pub enum What {
 }
 
 /// Names of the probes.
-const NAMES: [(What, &str); 36] = [
+const NAMES: [(What, &str); 37] = [
     (What::Write, "write"),
     (What::Read, "read"),
     (What::Poll, "poll"),
@@ -92,6 +93,7 @@ const NAMES: [(What, &str); 36] = [
     (What::Take, "take"),
     (What::Period, "period"),
     (What::ReadClock, "read_clock"),
+    (What::Late, "late"),
     (What::PinChild, "pin_child"),
     (What::SetAffinity, "set_affinity"),
     (What::SetNice, "set_nice"),
@@ -153,6 +155,8 @@ impl Act {
             Op::Period(Dur::Const(ns)) => (What::Period, (ns >> 32) as u32, ns as u32),
             // Each look at the clock is one; what it computes in between is told beside.
             Op::ReadClock | Op::Busy(_) => (What::ReadClock, 0, 0),
+            // Of any time for which it did not have to wait.
+            Op::SleepUntil(0) => (What::Late, 0, 0),
             Op::PinChild { mask } => (What::PinChild, mask, 0),
             Op::SetAffinity(mask) => (What::SetAffinity, mask, 0),
             Op::SetNice(nice) => (What::SetNice, (i32::from(nice) + 20) as u32, 0),
@@ -222,6 +226,7 @@ impl Act {
             What::Take => Op::SemPost(k.saturating_add(words)),
             What::Period => Op::Period(Dur::Const(u64::from(k) << 32 | u64::from(n))),
             What::ReadClock => Op::ReadClock,
+            What::Late => Op::SleepUntil(0),
             What::PinChild => Op::PinChild { mask: k },
             What::SetAffinity => Op::SetAffinity(k),
             What::SetNice => Op::SetNice(nice(k)),

@@ -82,7 +82,15 @@ impl Sim<'_> {
             return self.wait_until(cpu, id, point_ns);
         }
         self.tasks[id.idx()].due_ns = point_ns;
+        self.goes_on(id);
+    }
+
+    /// The time that a task would wait for is over: a look, and no system call.
+    fn goes_on(&mut self, id: TaskId) {
         self.host.op(KernelOp::UserAtomic);
+        if let Some(told) = &mut self.host.told {
+            told.act.get_or_insert(Op::SleepUntil(0));
+        }
         self.advance(id);
     }
 
@@ -90,8 +98,7 @@ impl Sim<'_> {
         let now = self.now_ns();
         self.tasks[id.idx()].due_ns = due_ns.max(now);
         if due_ns <= now {
-            self.host.op(KernelOp::UserAtomic);
-            return self.advance(id);
+            return self.goes_on(id);
         }
         self.sleep_until(cpu, id, due_ns, Stage::Granted);
     }
