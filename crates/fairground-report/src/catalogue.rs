@@ -3,6 +3,9 @@
 //! One row per metric: its name is its key in the JSON, its column in the CSV and what
 //! `--fail-on` and `list metrics` call it. Units are in the names where a unit is needed.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -85,7 +88,7 @@ fn hint(name: &str, nearest: &Option<String>) -> String {
         _ if limited => ": no group has a limit here".into(),
         Some(near) => format!("; did you mean `{near}`?"),
         None if name.contains('.') => ": what runs here does not measure it".into(),
-        None => String::new(),
+        None => "; `fairground list metrics` shows all".into(),
     }
 }
 
@@ -99,19 +102,22 @@ fn is_below(name: &str, above: &str) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Catalogue {
     rows: Vec<MetricInfo>,
+    /// Where each stands.
+    by_name: BTreeMap<String, usize>,
 }
 
 impl Catalogue {
     /// The metrics that are always present, preceded by those of the workload. A workload that
     /// names an always-present metric redefines it.
     pub fn new(workload: impl IntoIterator<Item = MetricInfo>) -> Self {
-        let mut rows: Vec<MetricInfo> = Vec::new();
+        let (mut rows, mut by_name) = (Vec::new(), BTreeMap::new());
         for info in workload.into_iter().chain(ALWAYS.iter().map(|&m| m.into())) {
-            if rows.iter().all(|row| row.name != info.name) {
+            if let Entry::Vacant(free) = by_name.entry(info.name.clone()) {
+                free.insert(rows.len());
                 rows.push(info);
             }
         }
-        Self { rows }
+        Self { rows, by_name }
     }
 
     /// All rows, in table order.
@@ -136,9 +142,8 @@ impl Catalogue {
     /// # Errors
     /// If there is none; the error names the nearest one.
     pub fn get(&self, name: &str) -> Result<&MetricInfo, UnknownMetric> {
-        self.rows
-            .iter()
-            .find(|row| row.name == name)
+        let nth = self.by_name.get(name);
+        nth.map(|nth| &self.rows[*nth])
             .ok_or_else(|| UnknownMetric {
                 name: name.into(),
                 nearest: self
@@ -477,6 +482,9 @@ mod tests {
             "unknown metric `hackbench.tme_s`; did you mean `hackbench.time_s`?"
         );
         let error = catalogue.get("qqq").unwrap_err();
-        assert_eq!(error.to_string(), "unknown metric `qqq`");
+        assert_eq!(
+            error.to_string(),
+            "unknown metric `qqq`; `fairground list metrics` shows all"
+        );
     }
 }

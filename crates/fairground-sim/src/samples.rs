@@ -121,6 +121,8 @@ pub struct Tellings {
     pub call: Option<(Ps, KernelOp)>,
     /// The operation that was begun.
     pub act: Option<Op>,
+    /// Which tasks have run.
+    begun: Vec<bool>,
     /// What of each task's work is less than a nanosecond and not told yet.
     rest: Vec<Ps>,
     /// In the order in which steps came.
@@ -128,6 +130,14 @@ pub struct Tellings {
 }
 
 impl Tellings {
+    /// Whether `task` runs for the first time.
+    pub fn begins(&mut self, task: TaskId) -> bool {
+        if self.begun.len() <= task.idx() {
+            self.begun.resize(task.idx() + 1, false);
+        }
+        !std::mem::replace(&mut self.begun[task.idx()], true)
+    }
+
     /// `task` was in user space and got so much done there, be it nothing between two calls.
     pub fn user(&mut self, cpu: u32, task: TaskId, (from, to): (Ps, Ps), work: Ps) {
         self.note(cpu, task, from, Telling::UserEnter);

@@ -452,6 +452,39 @@ fn hwloc_kinds_of_cpus() {
     assert_eq!(m.topology.cpus[4].capacity, 1024);
 }
 
+/// CPUs that are offline are missing in the system's numbers, not here.
+#[test]
+fn hwloc_numbers_with_holes() {
+    let text = std::fs::read_to_string(data("lstopo-2x4x2.xml")).unwrap();
+    let of = |text: &str| {
+        let read = fairground_sim::machine_file::hwloc::from_xml("x.xml", text, None);
+        read.unwrap().topology.cpus
+    };
+    let whole = of(&text);
+    let sparse = of(&text.replacen("\"PU\" os_index=\"9\"", "\"PU\" os_index=\"99\"", 1));
+    // CPU 9 has become the last one, and those above it one less.
+    assert_eq!(sparse.len(), 16);
+    assert_eq!(sparse[15].core, whole[9].core);
+    assert_eq!(sparse[9].core, whole[10].core);
+    assert_eq!(sparse[1].core, whole[1].core);
+}
+
+/// A file that leaves a figure out does not get the operation for nothing.
+#[test]
+fn a_missing_price_is_a_generic_one() {
+    let without = |key: &str| {
+        let lines = SPR.lines().filter(|line| !line.starts_with(key));
+        let text = lines.collect::<Vec<_>>().join("\n");
+        Machine::from_toml("m.toml", &text).unwrap()
+    };
+    let figure = |m: &Machine, path: &str| m.figure(path).map(|figure| figure.v);
+    assert_eq!(figure(&without("div64 ="), "alu.div64"), Some(18.0));
+    assert_eq!(
+        figure(&without("syscall ="), "kernel_ops.syscall"),
+        Some(60.0)
+    );
+}
+
 #[test]
 fn hwloc_bad_files() {
     let text = std::fs::read_to_string(data("lstopo-2x4x2.xml")).unwrap();
@@ -481,10 +514,8 @@ fn hwloc_bad_files() {
         &text.replace("version=\"2.0\"", "version=\"1.0\""),
         "version",
     );
-    refuse(
-        &text.replacen("os_index=\"9\"", "os_index=\"99\"", 1),
-        "os_index",
-    );
+    let twice = text.replacen("\"PU\" os_index=\"9\"", "\"PU\" os_index=\"8\"", 1);
+    refuse(&twice, "os_index 8 twice");
     refuse("<html></html>", "topology");
     let broken = text.replacen("</object>", "</objekt>", 1);
     assert!(refuse(&broken, "") > 1);

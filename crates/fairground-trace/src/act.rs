@@ -11,10 +11,10 @@ pub struct Act {
     /// What.
     pub what: What,
     /// With which pipe, semaphore, lock, set of CPUs, group, ...: its number among those of its
-    /// kind. Of a nice value, 20 more; of a period or a slice, its upper half.
+    /// kind. Of a nice value, 20 more; of a time, its upper half.
     pub object: u32,
     /// How many bytes, or threads to wake; of a barrier or a wait with a mutex, which mutex; of a
-    /// signal, 1 if it is for all; of a period or a slice, its lower half; of a policy, its number.
+    /// signal, 1 if it is for all; of a time, its lower half; of a policy, its number.
     pub n: u32,
 }
 
@@ -53,6 +53,7 @@ pub enum What {
     Period,
     ReadClock,
     Late,
+    Start,
     PinChild,
     SetAffinity,
     SetNice,
@@ -65,7 +66,7 @@ pub enum What {
 }
 
 /// Names of the probes.
-const NAMES: [(What, &str); 37] = [
+const NAMES: [(What, &str); 38] = [
     (What::Write, "write"),
     (What::Read, "read"),
     (What::Poll, "poll"),
@@ -94,6 +95,7 @@ const NAMES: [(What, &str); 37] = [
     (What::Period, "period"),
     (What::ReadClock, "read_clock"),
     (What::Late, "late"),
+    (What::Start, "start"),
     (What::PinChild, "pin_child"),
     (What::SetAffinity, "set_affinity"),
     (What::SetNice, "set_nice"),
@@ -157,6 +159,7 @@ impl Act {
             Op::ReadClock | Op::Busy(_) => (What::ReadClock, 0, 0),
             // Of any time for which it did not have to wait.
             Op::SleepUntil(0) => (What::Late, 0, 0),
+            Op::StartAt(ns) => (What::Start, (ns >> 32) as u32, ns as u32),
             Op::PinChild { mask } => (What::PinChild, mask, 0),
             Op::SetAffinity(mask) => (What::SetAffinity, mask, 0),
             Op::SetNice(nice) => (What::SetNice, (i32::from(nice) + 20) as u32, 0),
@@ -224,9 +227,10 @@ impl Act {
             },
             // An atomic update of a word, for which nobody waits.
             What::Take => Op::SemPost(k.saturating_add(words)),
-            What::Period => Op::Period(Dur::Const(u64::from(k) << 32 | u64::from(n))),
+            What::Period => Op::Period(Dur::Const(self.time_ns())),
             What::ReadClock => Op::ReadClock,
             What::Late => Op::SleepUntil(0),
+            What::Start => Op::StartAt(self.time_ns()),
             What::PinChild => Op::PinChild { mask: k },
             What::SetAffinity => Op::SetAffinity(k),
             What::SetNice => Op::SetNice(nice(k)),
@@ -234,12 +238,20 @@ impl Act {
                 policy: POLICIES[(n as usize).min(POLICIES.len() - 1)],
                 nice: nice(k),
             },
-            What::SetSlice => Op::SetSlice(u64::from(k) << 32 | u64::from(n)),
+            What::SetSlice => Op::SetSlice(self.time_ns()),
             What::SetCgroup => Op::SetCgroup(k),
             What::Exec => Op::Exec,
             What::Join => Op::Join,
             What::Exit => return None,
         })
+    }
+}
+
+impl Act {
+    /// Of a start, a period or a slice: its time, ns.
+    #[must_use]
+    pub fn time_ns(self) -> u64 {
+        u64::from(self.object) << 32 | u64::from(self.n)
     }
 }
 
@@ -279,6 +291,7 @@ mod tests {
                 Some(Op::Join) => assert_eq!(what, What::Join),
                 Some(Op::ReadClock) => assert_eq!(what, What::ReadClock),
                 Some(Op::Exec) => assert_eq!(what, What::Exec),
+                Some(Op::SleepUntil(0)) => assert_eq!(what, What::Late),
                 Some(Op::SemPost(3)) => assert!(matches!(what, What::SemPost | What::Take)),
                 Some(op) => assert_eq!(Act::of(op), Some(act)),
                 None => assert_eq!(what, What::Exit),

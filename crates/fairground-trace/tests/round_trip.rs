@@ -161,6 +161,28 @@ fn a_scenario_comes_back_to_the_nanosecond() {
     is_the_same_schedule(guest, scenario);
 }
 
+/// Making a hundred tasks takes longer than the first ones need to run: those that run before their
+/// time has begun sleep until then, and those with a start until that.
+#[test]
+fn tasks_that_wait_for_their_beginning_come_back_to_the_nanosecond() {
+    let servers = Machine::from_path_or_id("icx-8358-2s").unwrap();
+    let scenario = r#"
+        name = "begin"
+        duration = "20ms"
+        [[task]]
+        name = "sleeper"
+        count = 60
+        steps = [{ sleep = "1ms" }, { run = "1ms" }, { period = "3ms" }, { run = "100us" }]
+        [[task]]
+        name = "late"
+        count = 20
+        start = "4321us"
+        steps = [{ run = "100us" }, { until = "2ms" }, { run = "1ms" }, { period = "7ms" },
+                 { run = "1ms" }]
+    "#;
+    is_the_same_schedule(servers, scenario);
+}
+
 /// Condition variables, timers that threads share and two of one thread, and time that passes in a
 /// loop, in a file of rt-app.
 #[test]

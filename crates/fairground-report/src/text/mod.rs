@@ -232,6 +232,8 @@ fn metrics_text(variant: &Variant, metrics: &[MetricInfo]) -> String {
 /// `12.34 +- 1.2%`: the deviation in percent of the mean, as `perf stat` writes it.
 fn with_sd(mean: Option<f64>, sd: Option<f64>) -> String {
     match (mean, sd) {
+        // Of a saved result that somebody made up.
+        (Some(mean), Some(sd)) if !mean.is_finite() || !sd.is_finite() => number(None),
         (Some(mean), Some(sd)) if mean != 0.0 => {
             format!("{} +- {:4.1}%", number(Some(mean)), 100.0 * sd / mean.abs())
         }

@@ -39,9 +39,7 @@ impl Sim<'_> {
             self.go_on(cpu);
             return;
         }
-        if let Some(told) = &mut self.host.told {
-            (told.call, told.act) = (None, None);
-        }
+        self.tell_beginning(cpu, id);
         let (from, in_user) = loop {
             let task = &mut self.tasks[id.idx()];
             let begin = (self.host.at, task.stage == Stage::Start);
@@ -50,7 +48,7 @@ impl Sim<'_> {
                 return;
             }
             if self.host.at / NS < task.born_ns && task.pc == 0 && task.stage == Stage::Start {
-                self.sleep_until(cpu, id, self.tasks[id.idx()].born_ns, Stage::Start);
+                self.sleep_until_born(cpu, id);
                 break begin;
             }
             if task.execs {

@@ -103,7 +103,16 @@ impl Sim<'_> {
         self.sleep_until(cpu, id, due_ns, Stage::Granted);
     }
 
-    pub(super) fn sleep_until(&mut self, cpu: u32, id: TaskId, due_ns: u64, then: Stage) {
+    /// Before its first operation, until the time that its own time counts from.
+    pub(super) fn sleep_until_born(&mut self, cpu: u32, id: TaskId) {
+        let born_ns = self.tasks[id.idx()].born_ns;
+        if let Some(told) = &mut self.host.told {
+            told.act = Some(Op::StartAt(born_ns));
+        }
+        self.sleep_until(cpu, id, born_ns, Stage::Start);
+    }
+
+    fn sleep_until(&mut self, cpu: u32, id: TaskId, due_ns: u64, then: Stage) {
         let asked = self.host.at;
         self.enter_syscall(id, KernelOp::Nanosleep);
         self.arm(cpu, id, due_ns);
@@ -114,7 +123,7 @@ impl Sim<'_> {
             let timer = Telling::Timer {
                 soft_ns: due_ns,
                 slack_ns: task.timer_slack_ns,
-                relative: matches!(op, Some(Op::Sleep(_))),
+                relative: matches!(op, Some(Op::Sleep(_))) && then != Stage::Start,
             };
             told.note(cpu, id, asked, timer);
         }

@@ -4,7 +4,7 @@ use fairground::value::TaskId;
 
 use super::Sim;
 use super::task::Stage;
-use crate::cache::Ps;
+use crate::cache::{NS, Ps};
 use crate::costs::KernelOp;
 use crate::host::Place;
 use crate::samples::{Telling, Tellings};
@@ -55,6 +55,21 @@ impl Sim<'_> {
             op if Tellings::is_act(op) => Some(op),
             _ => None,
         };
+    }
+
+    /// A step of a task's program begins. One that comes to run after its start does not sleep
+    /// until then, but its time counts from there.
+    pub(super) fn tell_beginning(&mut self, cpu: u32, id: TaskId) {
+        let at = self.host.at;
+        let Some(told) = &mut self.host.told else {
+            return;
+        };
+        (told.call, told.act) = (None, None);
+        let task = &self.tasks[id.idx()];
+        let starts = self.workload.templates[task.template as usize].start_ns > 0;
+        if told.begins(id) && starts && task.born_ns <= at / NS {
+            told.act(cpu, id, (at, at), Op::StartAt(task.born_ns));
+        }
     }
 
     /// What began at `from`, if that was in user space, for those who keep such things.

@@ -193,7 +193,7 @@ fn root(t: &Text, at: Range<usize>, e: &BytesStart) -> Result<bool, MachineError
     Err(t.bad(
         at,
         format!("hwloc XML version `{version}`"),
-        "version 2.0 or later",
+        "version 2 or 3",
     ))
 }
 
@@ -379,12 +379,15 @@ fn build(t: &Text, found: &Found) -> Result<(Topology, Vec<u32>), MachineError> 
         .map(|p| (p.os_index, p.at, p.place))
         .collect();
     pus.sort_by_key(|p| p.0);
-    if let Some((i, p)) = pus.iter().enumerate().find(|(i, p)| p.0 as usize != *i) {
-        let m = format!("PU os_index {} where {i} was expected", p.0);
-        return Err(t.bad(p.1..p.1 + 1, m, "CPUs numbered 0..n without holes"));
+    if let Some(two) = pus.windows(2).find(|two| two[0].0 == two[1].0) {
+        let p = two[1];
+        let m = format!("PU os_index {} twice", p.0);
+        return Err(t.bad(p.1..p.1 + 1, m, "a number of its own for each CPU"));
     }
+    // CPUs that are offline leave holes; here they are numbered without.
     let mut cpus: Vec<CpuPlace> = pus.iter().map(|p| p.2).collect();
-    capacities(found, &mut cpus);
+    let numbers: Vec<u32> = pus.iter().map(|p| p.0).collect();
+    capacities(found, &numbers, &mut cpus);
     // Nodes are numbered by the system's order, so that the matrix can be looked up.
     let mut order: Vec<u32> = (0..found.nodes.len() as u32).collect();
     order.sort_by_key(|n| found.nodes[*n as usize]);
@@ -407,7 +410,8 @@ fn build(t: &Text, found: &Found) -> Result<(Topology, Vec<u32>), MachineError> 
 }
 
 /// What Linux said of the capacity of each kind of CPU, relative to the fastest.
-fn capacities(found: &Found, cpus: &mut [CpuPlace]) {
+/// `numbers`: those of the system, sorted.
+fn capacities(found: &Found, numbers: &[u32], cpus: &mut [CpuPlace]) {
     let fastest = found.capacities.iter().map(|kind| kind.1).max();
     let Some(fastest) = fastest.filter(|c| *c > 0) else {
         return;
@@ -415,8 +419,8 @@ fn capacities(found: &Found, cpus: &mut [CpuPlace]) {
     for (kind, capacity) in &found.capacities {
         let of_full = u64::from(*capacity) * u64::from(FULL_CAPACITY) / u64::from(fastest);
         for cpu in kind {
-            if let Some(place) = cpus.get_mut(*cpu as usize) {
-                place.capacity = (of_full as u32).max(1);
+            if let Ok(nth) = numbers.binary_search(cpu) {
+                cpus[nth].capacity = (of_full as u32).max(1);
             }
         }
     }

@@ -19,15 +19,17 @@ use crate::workload::nearest::with_nearest;
 const SMT: f64 = 1.22;
 const SMT_PATH: &str = "alu.smt_throughput";
 
-/// Stand-ins for kernel operations that a file leaves out: generic figures of the other files.
-const GENERIC_OPS: [(&str, f64); 7] = [
-    ("syscall", 60.0),
-    ("switch_to_hw", 150.0),
-    ("ipi_to_handler", 1243.0),
-    ("ipi_send_cpu", 200.0),
-    ("irq_entry_exit", 300.0),
-    ("tick_handler", 1500.0),
-    ("sched_clock", 8.0),
+/// Stand-ins for operations that a file leaves out, which would be free without: generic figures of
+/// the other files.
+const GENERIC: [(&str, f64, &str); 8] = [
+    ("kernel_ops.syscall", 60.0, "ns"),
+    ("kernel_ops.switch_to_hw", 150.0, "ns"),
+    ("kernel_ops.ipi_to_handler", 1243.0, "ns"),
+    ("kernel_ops.ipi_send_cpu", 200.0, "ns"),
+    ("kernel_ops.irq_entry_exit", 300.0, "ns"),
+    ("kernel_ops.tick_handler", 1500.0, "ns"),
+    ("kernel_ops.sched_clock", 8.0, "ns"),
+    ("alu.div64", 18.0, "cycles"),
 ];
 
 /// Clocks that a machine may have.
@@ -295,16 +297,9 @@ fn required(
 }
 
 fn fill_in(figures: &mut BTreeMap<String, Figure>) {
-    for (name, v) in GENERIC_OPS {
-        figures
-            .entry(format!("kernel_ops.{name}"))
-            .or_insert_with(|| {
-                Figure::made(
-                    v,
-                    "ns",
-                    Conf::Estimate,
-                    "absent from the file; generic value",
-                )
-            });
+    let src = "absent from the file; generic value";
+    for (name, v, unit) in GENERIC {
+        let figure = || Figure::made(v, unit, Conf::Estimate, src);
+        figures.entry(name.to_owned()).or_insert_with(figure);
     }
 }

@@ -7,6 +7,7 @@ use super::cut::{ALL_DONE, cut_ns, done_mark};
 use super::log::{Block, Step};
 use super::workload::{Builder, NEVER_NS};
 use super::yields::Yields;
+use crate::act::What;
 use crate::event;
 use crate::walk::{ThreadId, Waker};
 
@@ -111,7 +112,7 @@ impl Builder<'_> {
         }
         (self.out.ops[thread], self.out.wakes[thread]) = (entries, woken);
         self.out.demand_ns[thread] = demand;
-        self.out.workload.programs[template as usize].ops = one_start(ops);
+        self.out.workload.programs[template as usize].ops = ops;
     }
 
     /// The operation that a step becomes, if it is one.
@@ -136,12 +137,36 @@ impl Builder<'_> {
                 .then_some(Op::SemWait(thread as u32)),
             Step::Yield => Some(Op::Yield),
             Step::Left(at) => yields.is_at(at).then_some(Op::Yield),
+            Step::Act(act) if act.what == What::Start => self.started(thread, act.time_ns()),
             Step::Act(act) => act.op(self.from.logs.logs.len() as u32, self.first_budget()),
             Step::Nice(nice) => Some(Op::SetNice(nice)),
             Step::Moved => mask.map(Op::SetAffinity),
             Step::Block(block) if block.in_act => None,
             Step::Block(block) => Some(self.wait(thread, block)),
         }
+    }
+
+    /// A thread that is there from the start may have its own time begin later.
+    pub(super) fn begins(&mut self, thread: ThreadId) {
+        let start = |step: &Step| match step {
+            Step::Act(act) if act.what == What::Start => Some(act.time_ns()),
+            _ => None,
+        };
+        let at_ns = self.from.logs.logs[thread].steps.iter().find_map(start);
+        if let (Some(at_ns), Some(template)) = (at_ns, self.template[thread])
+            && self.is_initial(thread)
+        {
+            self.out.workload.templates[template as usize].start_ns = at_ns;
+        }
+    }
+
+    /// Its own time begins later than it: of a thread that nobody makes by its template.
+    fn started(&self, thread: ThreadId, at_ns: u64) -> Option<Op> {
+        if self.from.saved {
+            let since_born = i128::from(at_ns) - self.born(thread);
+            return Some(Op::SleepUntil(u64::try_from(since_born).unwrap_or(0)));
+        }
+        (!self.is_initial(thread)).then_some(Op::StartAt(at_ns))
     }
 
     /// What threads take from stands behind the semaphores.
@@ -163,7 +188,7 @@ impl Builder<'_> {
         }
         if self.is_whole() && !self.from.saved {
             // Its clock is that of the run.
-            return Op::StartAt(timer.soft_ns);
+            return Op::SleepTill(timer.soft_ns);
         }
         let since_born = i128::from(timer.soft_ns) - self.born(thread);
         Op::SleepUntil(u64::try_from(since_born).unwrap_or(0))
@@ -208,17 +233,6 @@ impl Builder<'_> {
             }
         }
     }
-}
-
-/// A sleep before anything else is that of a task that starts later, and its periods count from
-/// then. They do not from any other.
-fn one_start(mut ops: Vec<Op>) -> Vec<Op> {
-    for op in ops.iter_mut().skip(1) {
-        if let Op::StartAt(at) = *op {
-            *op = Op::SleepTill(at);
-        }
-    }
-    ops
 }
 
 /// Marks where a recorded thread is done, and lets one that was cut off by the recording's end

@@ -214,6 +214,7 @@ pub fn derive(from: Source<'_>, trim: &Trim) -> Result<Derived, String> {
     }
     for thread in 0..n {
         b.program(thread);
+        b.begins(thread);
     }
     b.notes();
     b.out.fit(from.cpus);
@@ -351,6 +352,12 @@ impl Builder<'_> {
     }
 
     /// Stoppers are the machine's own, and a thread that did nothing is not needed.
+    /// Whether it is there from the start, as those of any run are.
+    pub(super) fn is_initial(&self, thread: ThreadId) -> bool {
+        let parent = self.from.logs.logs[thread].parent;
+        self.is_whole() && !self.from.saved && !parent.is_some_and(|p| self.is_used(p))
+    }
+
     fn is_used(&self, thread: ThreadId) -> bool {
         let log = &self.from.logs.logs[thread];
         let does = |step: &Step| !matches!(step, Step::Left(_) | Step::Moved | Step::Nice(_));
