@@ -205,10 +205,13 @@ impl Write {
     /// What was expected.
     pub fn read(file: &str, value: &str) -> Result<Self, String> {
         match file {
-            "cpu.max" => cpu_max(value).map(|(quota_ns, period_ns)| Self::Max {
-                quota_ns,
-                period_ns,
-            }),
+            "cpu.max" => match cpu_max(value) {
+                Ok((quota_ns, period_ns)) => Ok(Self::Max {
+                    quota_ns,
+                    period_ns,
+                }),
+                Err(refused) => Err(refused.to_string()),
+            },
             "cpu.max.burst" => match time(value)? {
                 ns if ns > BURST_NS_MAX => Err("expected at most 1000s".into()),
                 ns => Ok(Self::Burst(ns)),

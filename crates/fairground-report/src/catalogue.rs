@@ -295,7 +295,7 @@ pub const ALWAYS: &[Metric] = &[
     total(count(
         "line_transfers",
         Some(Better::Lower),
-        "Times a scheduler cache line moved from one private cache to another.",
+        "Times a cache line of the scheduler's structures moved from one private cache to another.",
     )),
     total(count(
         "llc_misses",

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use fairground::value::TgId;
 
-use crate::cache::NS;
+use crate::cache::{LineStats, NS};
 use crate::cpu_stat::{self, GroupStat};
 use crate::host::Places;
 use crate::machine::{Setup, SetupError, Sim, Stays, Stuck};
@@ -183,8 +183,7 @@ pub(crate) fn outcome(sim: &Sim<'_>, setup: &Setup<'_>, end_ns: u64) -> Outcome 
     let elapsed_ns = end_ns.saturating_sub(setup.workload.warmup_ns);
     let capacity = elapsed_ns as f64 * setup.machine.topology.nr_cpus() as f64;
     let busy = (sim.busy_within() / NS) as f64;
-    let lines = traffic(sim);
-    let transfers: u64 = lines.iter().map(|l| l.transfers).sum();
+    let (lines, transfers) = traffic(sim);
     let (misses, from_memory) = llc_misses(sim, setup);
     let latency = |q: f64| {
         (!counters.latency.is_empty()).then(|| counters.latency.value_at_quantile(q) as f64 / 1e3)
@@ -295,44 +294,60 @@ fn llc_misses(sim: &Sim<'_>, setup: &Setup<'_>) -> (u64, u64) {
     })
 }
 
-/// Traffic of all scheduler structures by kind and line; groups by their path.
-fn traffic(sim: &Sim<'_>) -> Vec<Traffic> {
+/// Traffic of all lines by structure and fields, groups by their path; and how often one of the
+/// scheduler's structures moved.
+fn traffic(sim: &Sim<'_>) -> (Vec<Traffic>, u64) {
     use std::collections::BTreeMap;
     let mut sums: BTreeMap<(String, String), Traffic> = BTreeMap::new();
+    let mut transfers = 0;
+    let mut add = |object: String, field: String, stats: LineStats| {
+        let row = Traffic::none(object.clone(), field.clone());
+        sums.entry((object, field)).or_insert(row).add(stats);
+    };
     for (object, fields, stats) in sim.host.places.traffic(&sim.host.cache) {
         let name = match object.kind {
             fairground::place::Kind::Tg => format!("task_group {}", sim.group_path(TgId(object.a))),
             kind => kind.name().to_string(),
         };
-        let field = Places::names(object.kind, fields);
-        let row = sums
-            .entry((name.clone(), field.clone()))
-            .or_insert_with(|| Traffic {
-                object: name,
-                field,
-                reads: 0,
-                writes: 0,
-                rmws: 0,
-                transfers: 0,
-                remote: 0,
-                upgrades: 0,
-                true_sharing: 0,
-                false_sharing: 0,
-                wait_ns: 0,
-            });
-        row.reads += u64::from(stats.reads);
-        row.writes += u64::from(stats.writes);
-        row.rmws += u64::from(stats.rmws);
-        row.transfers += u64::from(stats.transfers);
-        row.remote += u64::from(stats.remote);
-        row.upgrades += u64::from(stats.upgrades);
-        row.true_sharing += u64::from(stats.true_sharing);
-        row.false_sharing += u64::from(stats.false_sharing);
-        row.wait_ns += stats.wait / NS;
+        transfers += u64::from(stats.transfers);
+        add(name, Places::names(object.kind, fields), stats);
+    }
+    for ((object, field), stats) in sim.host.cache.named_traffic() {
+        add(object.into(), field.into(), stats);
     }
     let mut rows: Vec<_> = sums.into_values().collect();
     rows.sort_by_key(|r| std::cmp::Reverse((r.transfers, r.reads + r.writes + r.rmws)));
-    rows
+    (rows, transfers)
+}
+
+impl Traffic {
+    fn none(object: String, field: String) -> Self {
+        Self {
+            object,
+            field,
+            reads: 0,
+            writes: 0,
+            rmws: 0,
+            transfers: 0,
+            remote: 0,
+            upgrades: 0,
+            true_sharing: 0,
+            false_sharing: 0,
+            wait_ns: 0,
+        }
+    }
+
+    fn add(&mut self, stats: LineStats) {
+        self.reads += u64::from(stats.reads);
+        self.writes += u64::from(stats.writes);
+        self.rmws += u64::from(stats.rmws);
+        self.transfers += u64::from(stats.transfers);
+        self.remote += u64::from(stats.remote);
+        self.upgrades += u64::from(stats.upgrades);
+        self.true_sharing += u64::from(stats.true_sharing);
+        self.false_sharing += u64::from(stats.false_sharing);
+        self.wait_ns += stats.wait / NS;
+    }
 }
 
 #[cfg(test)]

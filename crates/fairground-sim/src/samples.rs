@@ -6,6 +6,7 @@ use fairground::value::{TaskId, TgId};
 
 use crate::cache::{NS, Ps};
 use crate::costs::KernelOp;
+use crate::host::MmLine;
 use crate::machine::Sim;
 use crate::workload::program::{Dur, Op};
 
@@ -48,6 +49,8 @@ pub enum Waited {
     Lock(Lock),
     /// The lines of this structure.
     Line(Object),
+    /// A line of the `mm_struct` that a switch comes to or leaves.
+    Mm(MmLine),
     /// A line that is no structure of the scheduler's, in the course of this.
     Own(KernelOp),
 }

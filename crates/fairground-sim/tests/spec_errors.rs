@@ -220,27 +220,6 @@ fn attributes_of_cgroups() {
             "s.toml:7: 10001 is out of range",
         ),
         (
-            cgroup("\"cpu.max\" = \"999 100000\""),
-            "a quota of 999 us; expected at least 1000",
-        ),
-        (cgroup("\"cpu.max\" = \"20000 999\""), "a period of 999 us"),
-        (
-            cgroup("\"cpu.max\" = \"20000 1000001\""),
-            "a period of 1000001 us",
-        ),
-        (cgroup("\"cpu.max\" = \"-1 100000\""), "'-1' is no time"),
-        (cgroup("\"cpu.max\" = \"a b c\""), "is no cpu.max"),
-        (cgroup("\"cpu.max\" = \"10ms/100\""), "a period of 100 us"),
-        (
-            cgroup("\"cpu.max\" = \"1.5us/100ms\""),
-            "'1.5us' is no time",
-        ),
-        (cgroup("\"cpu.max\" = \"10ms/\""), "'' is no time"),
-        (cgroup("\"cpu.max\" = \"1300m\""), "per period: 130ms/100ms"),
-        (cgroup("\"cpu.max\" = 1.3"), "per period: 130ms/100ms"),
-        (cgroup("\"cpu.max\" = 2"), "per period: 200ms/100ms"),
-        (cgroup("\"cpu.max\" = \"2\""), "per period: 200ms/100ms"),
-        (
             cgroup("\"cpu.weight\" = \"500m\""),
             "weight of 20 (linear) or 59",
         ),
@@ -262,6 +241,35 @@ fn attributes_of_cgroups() {
         ),
         (cgroup(&event("")), "writes nothing"),
         (burst, "the burst of 3000 us is above the quota of 2000 us"),
+    ]);
+}
+
+/// A limit that the kernel refuses, or that is none.
+#[test]
+fn a_limit_that_is_none_is_told_with_what_it_takes() {
+    let limit = |max: &str| cgroup(&format!("\"cpu.max\" = {max}"));
+    assert_errors(&[
+        (
+            limit("\"999 100000\""),
+            "cpu.max '999 100000': expected a quota of at least 1ms",
+        ),
+        (limit("\"20000 999\""), "expected a period from 1ms"),
+        (
+            limit("\"20000 1000001\""),
+            "cpu.max '20000 1000001': expected a period from 1ms to 1s",
+        ),
+        (
+            limit("\"-1 100000\""),
+            "cpu.max '-1 100000': expected QUOTA PERIOD in microseconds",
+        ),
+        (limit("\"a b c\""), "cpu.max 'a b c': expected QUOTA PERIOD"),
+        (limit("\"10ms/100\""), "expected a period from 1ms"),
+        (limit("\"1.5us/100ms\""), "expected whole microseconds"),
+        (limit("\"10ms/\""), "cpu.max '10ms/': expected QUOTA PERIOD"),
+        (limit("\"1300m\""), "per period: 130ms/100ms"),
+        (limit("1.3"), "per period: 130ms/100ms"),
+        (limit("2"), "per period: 200ms/100ms"),
+        (limit("\"2\""), "per period: 200ms/100ms"),
     ]);
 }
 

@@ -88,6 +88,17 @@ pub struct LineStats {
     pub wait: Ps,
 }
 
+impl LineStats {
+    /// Accesses of any kind.
+    #[must_use]
+    pub fn touches(&self) -> u64 {
+        [self.reads, self.writes, self.rmws]
+            .map(u64::from)
+            .iter()
+            .sum()
+    }
+}
+
 /// Counters of one L3 domain, as `perf stat` would see them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DomainStats {

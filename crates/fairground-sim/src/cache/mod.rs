@@ -18,6 +18,7 @@ mod coherence;
 mod crowd;
 mod entry;
 mod kinds;
+mod named;
 mod noted;
 mod params;
 mod private;
@@ -38,6 +39,8 @@ use age::Ages;
 pub use block::{ABREAST, StructureId};
 use block::{SHARES, Top, UNTOUCHED};
 pub use kinds::{Access, Cost, DomainStats, LineStats, MissClass};
+pub use named::Name;
+use named::Named;
 use params::Params;
 pub use params::{Options, STORE_BUFFER};
 pub use ring::Resource;
@@ -72,6 +75,7 @@ pub struct Cache {
     ones: Vec<Vec<OneLine>>,
     /// The rest.
     lines: Vec<Line>,
+    named: Vec<Named>,
     shared: SharedLines,
     ages: Ages,
     stores: StoreBuffers,
@@ -181,6 +185,7 @@ impl Cache {
             shared: SharedLines::new(p.cores.len(), p.nr_llcs),
             domains: vec![DomainStats::default(); p.nr_llcs],
             lines: Vec::new(),
+            named: Vec::new(),
             tops: Tops::new(p.recent),
             patterns: Vec::new(),
             ones: Vec::new(),

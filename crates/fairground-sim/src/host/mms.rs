@@ -14,15 +14,35 @@
 //!
 //! Not modelled: the fields that a switch only reads, concurrency ids (`mm_cid`).
 
+use fairground::place::Func;
 use fairground::policy::MmCpumask;
 use fairground::value::{Cpu, CpuMask, TaskId};
 
-use super::{Place, SimHost};
+use super::{Place, SimHost, Waited};
 use crate::cache::{Access, Cache, LineId, Ps};
 use crate::costs::KernelOp;
 
 /// What a switch writes on either line; nothing else is there.
 const WORD: u8 = 1;
+
+/// The lines of an `mm_struct` that a switch writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MmLine {
+    /// The count of references, those of idle tasks among them.
+    Count,
+    /// The CPUs that it is or was loaded on.
+    Cpumask,
+}
+
+impl MmLine {
+    const NAMES: [&str; 2] = ["mm_count", "mm_cpumask"];
+
+    /// The field that is there.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+}
 
 /// The address spaces of a machine, by number.
 #[derive(Debug, Default)]
@@ -74,9 +94,10 @@ impl Mms {
         &mut self.all[i]
     }
 
-    fn lines(&mut self, mm: u32, cache: &mut Cache) -> LineId {
+    fn line(&mut self, mm: u32, which: MmLine, cache: &mut Cache) -> LineId {
         let lines = &mut self.at(mm).lines;
-        *lines.get_or_insert_with(|| cache.alloc_lines(2, 0))
+        *lines.get_or_insert_with(|| cache.alloc_object("mm_struct", &MmLine::NAMES, 0))
+            + which as LineId
     }
 }
 
@@ -108,18 +129,22 @@ impl SimHost {
         self.spend_within(Place::SwitchTo, self.prices.switch);
     }
 
-    /// After the switch, with the queue unlocked (`finish_task_switch`).
+    /// After the switch, with the queue unlocked.
     pub fn finish_task_switch(&mut self) {
+        self.profile.count(Place::FinishTaskSwitch);
         if let Some(mm) = self.mms.drops.take() {
-            let line = self.mms.lines(mm, &mut self.cache);
-            self.touch_line(KernelOp::SwitchMm, line, WORD, Access::Rmw);
+            let from = self.at;
+            self.touch_mm(mm, MmLine::Count, Access::Rmw, Place::FinishTaskSwitch);
+            let ps = self.at - from;
+            self.profile.add_time(Place::FinishTaskSwitch, from, ps);
         }
     }
 
     fn count_mm(&mut self, mm: Option<u32>) {
         if let Some(mm) = mm {
-            let line = self.mms.lines(mm, &mut self.cache);
-            self.touch_mm(line, Access::Rmw);
+            // Compiled into its caller, as is `context_switch`.
+            let place = Place::Func(Func::Schedule);
+            self.touch_mm_within(mm, MmLine::Count, Access::Rmw, place);
         }
     }
 
@@ -128,32 +153,37 @@ impl SimHost {
         let Some(rule) = self.mms.cpumask else { return };
         let cpu = Cpu(self.cpu);
         let eager = rule == MmCpumask::EachSwitch;
+        let place = Place::Op(KernelOp::SwitchMm);
         if eager && let Some(from) = from {
-            let line = self.mms.lines(from, &mut self.cache) + 1;
-            self.touch_mm(line, Access::Rmw);
+            self.touch_mm_within(from, MmLine::Cpumask, Access::Rmw, place);
             self.mms.at(from).cpus.clear(cpu);
         }
-        let line = self.mms.lines(to, &mut self.cache) + 1;
         if !eager {
-            self.touch_mm(line, Access::Load);
+            self.touch_mm_within(to, MmLine::Cpumask, Access::Load, place);
         }
         let cpus = &mut self.mms.at(to).cpus;
         if !cpus.has(cpu) {
             cpus.set(cpu);
-            self.touch_mm(line, Access::Rmw);
+            self.touch_mm_within(to, MmLine::Cpumask, Access::Rmw, place);
         }
     }
 
-    fn touch_mm(&mut self, line: LineId, access: Access) {
+    /// Within a function of the engine.
+    fn touch_mm_within(&mut self, mm: u32, which: MmLine, access: Access, place: Place) {
+        let from = self.at;
+        self.touch_mm(mm, which, access, place);
+        self.profile.add_within(place, self.at - from, 0);
+    }
+
+    fn touch_mm(&mut self, mm: u32, which: MmLine, access: Access, place: Place) {
+        let line = self.mms.line(mm, which, &mut self.cache);
         let (from, before) = (self.at, self.cache.load_misses);
         self.at = self.cache.pass_from(self.thread, line, WORD, access, from);
-        let (waited, place) = (self.at - from, Place::Op(KernelOp::SwitchMm));
-        self.stalled += waited;
+        self.stalled += self.at - from;
         let missed = self.cache.load_misses - before;
         self.profile.missed_other(place, missed);
-        self.profile.add_within(place, waited, 0);
-        if waited > 0 && self.waits.is_some() {
-            self.waited(from, super::Waited::Own(KernelOp::SwitchMm));
+        if self.at > from {
+            self.waited(from, Waited::Mm(which));
         }
     }
 
@@ -167,6 +197,8 @@ impl SimHost {
 
 #[cfg(test)]
 mod tests {
+    use crate::costs::KernelOp;
+    use crate::host::Place;
     use crate::machine::testing::{on, server, with};
     use crate::machine_file::Machine;
     use crate::spec::Scenario;
@@ -212,6 +244,24 @@ mod tests {
             assert!(turns > 5, "{turns}");
             assert!(u64::from(counted.rmws) >= 2 * turns, "{counted:?} {turns}");
             assert_eq!(sim.host.mms.drops, None);
+        });
+    }
+
+    /// Threads that sleep and wake all the time: CPUs wait for the count where the kernel does.
+    #[test]
+    fn the_wait_for_a_reference_is_that_of_the_switch() {
+        let threads = "hackbench --pipe --threads -g 2 -f 4 -l 50";
+        on(&server(8), threads, &[], |sim| {
+            sim.run().unwrap();
+            let (mut named, profile) = (sim.host.cache.named_traffic(), &sim.host.profile);
+            let counted = named.find(|(name, _)| *name == ("mm_struct", "mm_count"));
+            let (_, count) = counted.expect("threads have an address space");
+            let drops = profile.self_ps_of(Place::FinishTaskSwitch);
+            let switch_mm = profile.self_ps_of(Place::Op(KernelOp::SwitchMm));
+            assert!(count.transfers > 20 && drops > 0, "{count:?} {drops}");
+            assert!(drops > switch_mm, "{drops} {switch_mm}");
+            let switches = profile.calls(Place::FinishTaskSwitch);
+            assert!(switches > u64::from(count.rmws) / 2, "{switches} {count:?}");
         });
     }
 

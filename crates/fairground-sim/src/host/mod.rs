@@ -48,7 +48,7 @@ use crate::samples::{Tellings, Waited, Waits};
 use crate::tails::Held;
 use crate::watch::quota_work::Worked;
 use locks::Locks;
-pub use mms::Mms;
+pub use mms::{MmLine, Mms};
 use pace::Pace;
 pub use request::{Request, no_task};
 

@@ -244,7 +244,7 @@ impl Places {
             let first = cache.first_line(*id);
             for offset in 0..self.size[object.kind as usize] {
                 let stats = cache.line_stats(first + offset);
-                if stats.reads | stats.writes | stats.rmws != 0 {
+                if stats.touches() != 0 {
                     let fields = self
                         .layout
                         .fields_on_line(object.kind, offset, self.line_bytes);

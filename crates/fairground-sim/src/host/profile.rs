@@ -23,6 +23,8 @@ pub enum Place {
     Tick,
     /// Registers, stack, address space.
     SwitchTo,
+    /// After a switch, on the new stack.
+    FinishTaskSwitch,
     /// Sending interrupts.
     IpiSend,
     /// Leaving an idle state.
@@ -32,12 +34,13 @@ pub enum Place {
 }
 
 const OPS: usize = KERNEL_OPS.len();
-const OTHERS: [&str; 8] = [
+const OTHERS: [&str; 9] = [
     "[user]",
     "entry_SYSCALL_64",
     "irq_entry_exit",
     "update_process_times",
     "__switch_to",
+    "finish_task_switch",
     "send_IPI",
     "[idle exit]",
     "[kernel, other]",
@@ -54,9 +57,10 @@ impl Place {
             Place::Irq => Func::COUNT + OPS + 2,
             Place::Tick => Func::COUNT + OPS + 3,
             Place::SwitchTo => Func::COUNT + OPS + 4,
-            Place::IpiSend => Func::COUNT + OPS + 5,
-            Place::IdleExit => Func::COUNT + OPS + 6,
-            Place::Other => Func::COUNT + OPS + 7,
+            Place::FinishTaskSwitch => Func::COUNT + OPS + 5,
+            Place::IpiSend => Func::COUNT + OPS + 6,
+            Place::IdleExit => Func::COUNT + OPS + 7,
+            Place::Other => Func::COUNT + OPS + 8,
         }
     }
 }
@@ -317,7 +321,8 @@ impl Profile {
     /// Self time of the scheduler's functions.
     #[must_use]
     pub fn scheduler_ps(&self) -> u64 {
-        self.self_ps[..Func::COUNT].iter().sum()
+        let funcs = self.self_ps[..Func::COUNT].iter().sum::<u64>();
+        funcs + self.self_ps[Place::FinishTaskSwitch.index()]
     }
 
     /// How often a place was entered.

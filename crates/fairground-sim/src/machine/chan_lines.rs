@@ -13,7 +13,7 @@ use super::Sim;
 use super::pipe_mutex::PipeMutex;
 use super::tmp_page::TmpPages;
 use super::todo::End;
-use crate::cache::{Access, Cache, LineId};
+use crate::cache::{Access, Cache, LineId, Name};
 use crate::costs::KernelOp;
 use crate::workload::program::{Chan, ChanKind};
 
@@ -21,6 +21,14 @@ use crate::workload::program::{Chan, ChanKind};
 const DATA_LINES: u32 = 16;
 /// Bytes of a `struct pipe_buffer`.
 const BUFFER_BYTES: u32 = 40;
+
+/// Lines of a pipe.
+const PIPE: [&str; 3] = [
+    "mutex,rd_wait,wr_wait",
+    "head,tail,readers,writers",
+    "tmp_page,bufs",
+];
+const BUFFER: Name = ("pipe_buffer", "page,offset,len,ops");
 
 /// Word of the mutex's line: the lock of the readers' wait queue (that of the writers is on the
 /// line, too).
@@ -62,7 +70,10 @@ impl Lines {
             ChanKind::Socket { .. } => 0,
         };
         let pipe = slots > 0;
-        let lock = cache.alloc_lines(if pipe { 3 } else { 1 }, 0);
+        let lock = match pipe {
+            true => cache.alloc_object("pipe_inode_info", &PIPE, 0),
+            false => cache.alloc_named(("sock", "lock,queue"), 1, 0),
+        };
         let ring = if pipe {
             (lock + 1, RING)
         } else {
@@ -74,12 +85,15 @@ impl Lines {
             ring,
             tmp: pipe.then(|| TmpPages::new(lock + 2, features.files.pipe_tmp_pages)),
             buffers: (
-                cache.alloc_lines((slots * BUFFER_BYTES).div_ceil(64), 0),
+                cache.alloc_named(BUFFER, (slots * BUFFER_BYTES).div_ceil(64), 0),
                 slots,
             ),
-            data: cache.alloc_lines(DATA_LINES, 0),
-            files: cache.alloc_lines(2, 0),
-            times: (cache.alloc_lines(keeps_times.into(), 0), [0; 2]),
+            data: cache.alloc_named(("[message]", "data"), DATA_LINES, 0),
+            files: cache.alloc_object("file", &["f_ref(reader)", "f_ref(writer)"], 0),
+            times: (
+                cache.alloc_named(("inode", "i_atime,i_mtime"), keeps_times.into(), 0),
+                [0; 2],
+            ),
             written: 0,
             fetched: 0,
             mutex: PipeMutex::default(),

@@ -24,7 +24,7 @@ use crate::host::Place;
 /// Lines of an entry: its links, what it is compared by.
 const LINKS: u32 = 0;
 const KEY: u32 = 1;
-const LINES: u32 = 2;
+const LINES: [&str; 2] = ["list", "key"];
 
 impl Sim<'_> {
     fn bucket(&mut self, op: KernelOp, (table, index): (Table, u32), access: Access) {
@@ -34,7 +34,10 @@ impl Sim<'_> {
         let line = match self.waitable(table, index).bucket.line {
             Some(line) => line,
             None => {
-                let line = self.host.cache.alloc_lines(1, 0);
+                let line = self
+                    .host
+                    .cache
+                    .alloc_named(("futex_hash_bucket", "lock,chain"), 1, 0);
                 self.waitable(table, index).bucket.line = Some(line);
                 line
             }
@@ -74,7 +77,7 @@ impl Sim<'_> {
         let first = match self.tasks[id.idx()].futex_q {
             Some(first) => first,
             None => {
-                let first = self.host.cache.alloc_lines(LINES, 0);
+                let first = self.host.cache.alloc_object("futex_q", &LINES, 0);
                 self.tasks[id.idx()].futex_q = Some(first);
                 first
             }

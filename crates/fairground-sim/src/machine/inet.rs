@@ -26,7 +26,12 @@ const QUEUE: u32 = 0;
 const ACCOUNTS: u32 = 1;
 const WAIT_QUEUE: u32 = 2;
 const SENDER: u32 = 3;
-const LINES: u32 = 4;
+const LINES: [&str; 4] = [
+    "sk_receive_queue",
+    "sk_rmem_alloc,sk_forward_alloc",
+    "wq",
+    "sk_wmem_alloc",
+];
 
 /// Headers before the data of a packet: link, IP, and UDP or TCP without options.
 const HEADERS: u32 = 56;
@@ -87,7 +92,7 @@ impl InetState {
             read_since_ack: 0,
             readers: VecDeque::new(),
             writers: VecDeque::new(),
-            line: cache.alloc_lines(LINES, 0),
+            line: cache.alloc_object("inet_sock", &LINES, 0),
             skbs: VecDeque::new(),
             writer_cpu: 0,
             reader_cpu: 0,

@@ -35,8 +35,8 @@ impl IpIdents {
     /// The counter, where there are unconnected sockets that use it.
     pub fn new(used: bool, cache: &mut Cache) -> Self {
         let lines = used.then(|| Lines {
-            ident: cache.alloc_lines(1, 0),
-            stamp: cache.alloc_lines(1, 0),
+            ident: cache.alloc_named(("ip_idents", "counter"), 1, 0),
+            stamp: cache.alloc_named(("ip_tstamps", "jiffies"), 1, 0),
             jiffies: 0,
         });
         Self { lines }

@@ -126,7 +126,7 @@ impl Sim<'_> {
         let line = match lines[nth] {
             Some(line) => line,
             None => {
-                let line = self.host.cache.alloc_lines(1, 0);
+                let line = self.host.cache.alloc_named(("[user]", "mutexes"), 1, 0);
                 self.sync.mutex_lines[nth] = Some(line);
                 line
             }

@@ -8,9 +8,10 @@
 //! the word and the CPU's number, 24 bytes.
 
 use super::Sim;
-use crate::cache::{Access, Cache, LineId, Ps};
+use crate::cache::{Access, Cache, LineId, Name, Ps};
 use crate::costs::KernelOp;
 
+const NODE: Name = ("optimistic_spin_node", "next,prev,locked");
 /// Word of the node's address of who is next.
 const NEXT: u8 = 1;
 /// Word of the one before.
@@ -26,7 +27,7 @@ impl OsqNodes {
     /// Of `cpus` CPUs, if there is a mutex to spin for.
     pub fn new(used: bool, cpus: usize, cache: &mut Cache) -> Self {
         let used = if used { cpus } else { 0 };
-        Self((0..used).map(|_| cache.alloc_lines(1, 0)).collect())
+        Self((0..used).map(|_| cache.alloc_named(NODE, 1, 0)).collect())
     }
 }
 

@@ -11,7 +11,7 @@
 use std::collections::VecDeque;
 
 use super::Sim;
-use crate::cache::{Access, Cache, LineId};
+use crate::cache::{Access, Cache, LineId, Name};
 use crate::costs::KernelOp;
 
 /// Slabs that a node keeps although nothing in them is used.
@@ -55,6 +55,14 @@ impl Kind {
     /// Bytes of an object.
     pub const fn bytes(self) -> u32 {
         SHAPES[self as usize].0
+    }
+
+    /// What its lines are.
+    const fn name(self) -> Name {
+        match self {
+            Self::SkbHead | Self::SkbFclone => ("sk_buff", "next,prev,len,head,users"),
+            _ => ("[message]", "data,skb_shared_info"),
+        }
     }
 
     /// For the first `bytes` of a packet, headers included, with their `skb_shared_info`.
@@ -140,7 +148,7 @@ pub struct Slabs([Option<Box<Pool>>; SHAPES.len()]);
 impl Pool {
     fn new(kind: Kind, cpus: usize, nodes: u32, cache: &mut Cache) -> Self {
         let node = |n| Node {
-            line: cache.alloc_lines(1, n),
+            line: cache.alloc_named(("kmem_cache_node", "list_lock,partial"), 1, n),
             partial: VecDeque::new(),
             pages: Vec::new(),
         };
@@ -162,9 +170,9 @@ impl Pool {
         let (bytes, objects, ..) = SHAPES[self.kind as usize];
         let slab = self.nodes[node as usize].pages.pop().unwrap_or_else(|| {
             self.slabs.push(Slab {
-                first: cache.alloc_lines(bytes * objects / 64, node),
-                descriptor: cache.alloc_lines(1, node),
-                charges: cache.alloc_lines(objects.div_ceil(8), node),
+                first: cache.alloc_named(self.kind.name(), bytes * objects / 64, node),
+                descriptor: cache.alloc_named(("slab", "freelist,counters"), 1, node),
+                charges: cache.alloc_named(("slab", "obj_exts"), objects.div_ceil(8), node),
                 node,
                 at: At::Cpu,
                 free: Vec::new(),

@@ -69,7 +69,10 @@ impl Sim<'_> {
             Some(line) => line,
             None => {
                 let bytes = self.cpus.len() as u32 * STRIDE_BYTES;
-                let line = self.host.cache.alloc_lines(bytes.div_ceil(64), 0);
+                let line =
+                    self.host
+                        .cache
+                        .alloc_named(("[user]", "lock of a CPU"), bytes.div_ceil(64), 0);
                 self.cpu_locks[set as usize].first = Some(line);
                 line
             }

@@ -93,7 +93,7 @@ impl Sim<'_> {
         if let Some(line) = self.waitable(table, index).line {
             return line;
         }
-        let line = self.host.cache.alloc_lines(1, 0);
+        let line = self.host.cache.alloc_named(("[user]", "lock"), 1, 0);
         self.waitable(table, index).line = Some(line);
         line
     }

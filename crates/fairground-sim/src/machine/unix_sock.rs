@@ -29,7 +29,14 @@ const QUEUE: u32 = 2;
 const READ_LOCK: u32 = 3;
 const STATE: u32 = 4;
 const READERS: u32 = 5;
-const LINES: u32 = 6;
+const LINES: [&str; 6] = [
+    "sk_wmem_alloc(sender)",
+    "wq(sender)",
+    "sk_receive_queue",
+    "iolock",
+    "lock",
+    "wq",
+];
 
 /// What one direction of a pair is beyond the rules of a channel.
 #[derive(Debug)]
@@ -49,7 +56,7 @@ impl UnixLines {
             return None;
         };
         Some(Box::new(Self {
-            first: cache.alloc_lines(LINES, 0),
+            first: cache.alloc_object("unix_sock", &LINES, 0),
             skbs: VecDeque::new(),
             state: Resource::default(),
             held_since: 0,

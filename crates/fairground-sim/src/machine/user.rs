@@ -152,7 +152,7 @@ impl Sim<'_> {
         let line = match self.user.words[word] {
             Some(line) => line,
             None => {
-                let line = self.host.cache.alloc_lines(1, 0);
+                let line = self.host.cache.alloc_named(("[user]", "word"), 1, 0);
                 self.user.words[word] = Some(line);
                 line
             }
@@ -238,7 +238,7 @@ impl Sim<'_> {
         let line = match self.user.budgets[b].line {
             Some(line) => line,
             None => {
-                let line = self.host.cache.alloc_lines(1, 0);
+                let line = self.host.cache.alloc_named(("[user]", "budget"), 1, 0);
                 self.user.budgets[b].line = Some(line);
                 line
             }

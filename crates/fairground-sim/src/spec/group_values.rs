@@ -3,10 +3,10 @@
 
 use super::error::{Error, Source};
 use super::node::{Fields, Node, Value};
-use crate::workload::cpu_counts::{limit_hint, quota_hint, weight_hint};
-use crate::workload::duration::parse_ns;
+use crate::workload::cpu_counts::{limit_hint, weight_hint};
+use crate::workload::limit_words;
 use crate::workload::program::{Cgroup, Ns};
-use crate::workload::validate::{PERIOD_NS_MAX, QUOTA_NS_MIN, SHARES};
+use crate::workload::validate::SHARES;
 
 /// A weight in units of shares, and where it stands: as `cpu.weight`, or as the `cpu.shares` of
 /// cgroup v1, of which most have no `cpu.weight`.
@@ -52,59 +52,22 @@ pub(super) fn check_burst(
     }
 }
 
-/// Reads `cpu.max`: "QUOTA PERIOD" in microseconds, "QUOTA/PERIOD" with units, or "max"; without a
-/// period it stays.
+/// Quota and period of a `cpu.max` ([`limit_words::cpu_max`]); without a period, `period_ns` stays.
 pub(super) fn cpu_max(
     source: &Source,
     node: &Node,
     period_ns: Ns,
 ) -> Result<(Option<Ns>, Ns), Error> {
-    const EXPECTED: &str = "\"QUOTA PERIOD\" in microseconds, like \"20000 100000\", \
-                            \"QUOTA/PERIOD\" with units, like \"20ms/100ms\", or \"max\"";
-    let fail = |message: String| source.error(node.span.clone(), message);
-    let text = node.str(source, EXPECTED);
+    const EXPECTED: &str = "a text: QUOTA PERIOD in microseconds, QUOTA/PERIOD with units, or max";
     // Not a text: perhaps a number of CPUs.
+    let text = node.str(source, EXPECTED);
     let text = text.map_err(|e| e.help(limit_hint(node.raw(source))))?;
-    let words: Vec<&str> = match text.contains('/') {
-        true => text.split('/').map(str::trim).collect(),
-        false => text.split_whitespace().collect(),
-    };
-    let (quota, period) = match *words.as_slice() {
-        [quota] => (quota, None),
-        [quota, period] => (quota, Some(period)),
-        _ => return Err(fail(format!("'{text}' is no cpu.max; expected {EXPECTED}"))),
-    };
-    let us = |word: &str| {
-        let number = match word.parse::<u64>() {
-            Ok(n) => Some(n).filter(|n| *n <= 1 << 40).map(|n| n * 1000),
-            // The kernel's file has whole microseconds.
-            Err(_) => parse_ns(word).ok().filter(|ns| ns % 1000 == 0),
-        };
-        number.ok_or_else(|| {
-            let message = format!("'{word}' is no time; expected {EXPECTED}");
-            fail(message).help(limit_hint(word))
-        })
-    };
-    let period = period.map_or(Ok(period_ns), us)?;
-    if !(QUOTA_NS_MIN..=PERIOD_NS_MAX).contains(&period) {
-        let message = format!(
-            "a period of {} us; expected 1000 to 1000000 (1 s)",
-            period / 1000
-        );
-        return Err(fail(message));
-    }
-    let quota_ns = if quota == "max" {
-        None
-    } else {
-        Some(us(quota)?)
-    };
-    match quota_ns {
-        Some(ns) if ns < QUOTA_NS_MIN => {
-            let us = ns / 1000;
-            let message = format!("a quota of {us} us; expected at least 1000 (1 ms)");
-            Err(fail(message).help(quota_hint(quota, words.len() > 1)))
+    match limit_words::cpu_max(text) {
+        Ok((quota_ns, period)) => Ok((quota_ns, period.unwrap_or(period_ns))),
+        Err(refused) => {
+            let message = format!("cpu.max '{text}': {}", refused.expected);
+            Err(source.error(node.span.clone(), message).help(refused.hint))
         }
-        _ => Ok((quota_ns, period)),
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use fairground_sim::glob::fits;
 use fairground_sim::spec::Source;
-use fairground_sim::workload::limit_words;
+use fairground_sim::workload::limit_words::{self, Refused};
 use fairground_sim::workload::program::PERIOD_NS_DEFAULT;
 use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
@@ -385,10 +385,10 @@ impl Group {
 /// # Errors
 /// What was expected.
 pub fn limit(text: &str) -> Result<(Option<u64>, u64), String> {
-    let told = |e: String| match e.starts_with('`') {
+    let told = |e: Refused| match e.hint {
         // It has the words in it.
-        true => format!("cpu.max: {e}"),
-        false => format!("cpu.max `{text}`: {e}"),
+        Some(hint) => format!("cpu.max: {hint}"),
+        None => format!("cpu.max `{text}`: {}", e.expected),
     };
     let read = limit_words::cpu_max(text).map_err(told);
     read.map(|(quota_ns, period_ns)| (quota_ns, period_ns.unwrap_or(PERIOD_NS_DEFAULT)))

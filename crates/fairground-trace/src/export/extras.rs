@@ -125,6 +125,7 @@ fn slices(paths: &[String], waits: &[Wait]) -> Vec<SliceTrack> {
                 fairground::place::Kind::Tg => format!("line of task_group {}", path(o.a)),
                 kind => format!("line of {} {}", kind.name(), o.a),
             },
+            Waited::Mm(line) => format!("line of mm_struct {}", line.name()),
             Waited::Own(op) => format!("line in {}", KERNEL_OPS[op as usize].1),
         };
         let track = by_cpu.entry(wait.cpu).or_default();

@@ -1,11 +1,10 @@
 //! Options and building blocks that all benchmark models share: the cgroups that a workload runs
 //! in, lists of numbers, and durations.
 use super::{Error, bad};
-use crate::workload::cpu_counts::limit_hint;
 use crate::workload::duration;
 pub use crate::workload::duration::parse_length_ns as length;
+use crate::workload::limit_words;
 use crate::workload::program::{Cgroup, Ns, Op, Program, Workload};
-use crate::workload::validate::{PERIOD_EXPECTED, PERIOD_NS_MAX, QUOTA_EXPECTED, QUOTA_NS_MIN};
 
 /// Most tasks of one workload, and most cgroups.
 pub const TASKS_MAX: u64 = 1_000_000;
@@ -172,21 +171,12 @@ pub fn seconds(text: &str) -> Result<Ns, String> {
     }
 }
 
-/// A quota and its period, within the limits of the kernel.
+/// A quota and its period.
 fn cpu_max(text: &str) -> Result<(Ns, Ns), String> {
-    let Some((quota, period)) = text.split_once('/') else {
-        let expected = || "expected QUOTA/PERIOD, like 2ms/10ms".into();
-        return Err(limit_hint(text).unwrap_or_else(expected));
-    };
-    let quota = duration::parse_ns(quota).map_err(|e| limit_hint(quota).unwrap_or(e))?;
-    let period = duration::parse_ns(period)?;
-    if !(QUOTA_NS_MIN..=PERIOD_NS_MAX).contains(&period) {
-        return Err(PERIOD_EXPECTED.into());
+    match limit_words::cpu_max(text).map_err(|refused| refused.to_string())? {
+        (Some(quota), Some(period)) => Ok((quota, period)),
+        _ => Err("expected QUOTA/PERIOD, like 2ms/10ms".into()),
     }
-    if quota < QUOTA_NS_MIN {
-        return Err(QUOTA_EXPECTED.into());
-    }
-    Ok((quota, period))
 }
 
 fn cgroup_path(text: &str) -> Result<String, String> {

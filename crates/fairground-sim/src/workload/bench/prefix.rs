@@ -92,7 +92,7 @@ pub(super) fn split(argv: &[String]) -> Result<(Prefix, Vec<String>), Error> {
                 command
             }
             Some("nice") => {
-                let args: Nice = options("nice", &rest)?;
+                let args: Nice = options("nice", &adjustment_named(&rest))?;
                 prefix.nice = prefix.nice.saturating_add(args.adjustment);
                 args.command
             }
@@ -106,6 +106,16 @@ pub(super) fn split(argv: &[String]) -> Result<(Prefix, Vec<String>), Error> {
         let own = rest.len() - command.len();
         prefix.words.extend(rest.drain(..own));
     }
+}
+
+/// `nice -5` is an old way to write `nice -n 5`, and `nice --5` that of `nice -n -5`.
+fn adjustment_named(argv: &[String]) -> Vec<String> {
+    let mut words = argv.to_vec();
+    let bare = argv.get(1).and_then(|word| word.strip_prefix('-'));
+    if let Some(adjustment) = bare.filter(|n| n.parse::<i32>().is_ok()) {
+        words[1] = format!("--adjustment={adjustment}");
+    }
+    words
 }
 
 fn taskset(argv: &[String]) -> Result<(Vec<u32>, Vec<String>), Error> {
@@ -270,6 +280,13 @@ mod tests {
             (mask, task.nice, task.real_time),
             (Some(&vec![1]), 13, None)
         );
+    }
+
+    #[test]
+    fn nice_values_are_also_read_as_they_once_were_written() {
+        let nice = |line: &str| made(line).map(|w| w.templates[0].nice);
+        assert_eq!(nice("nice -5 hogs"), Ok(5));
+        assert_eq!(nice("nice --5 nice -n 2 hogs"), Ok(-3));
     }
 
     #[test]
