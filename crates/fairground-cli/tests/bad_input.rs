@@ -209,7 +209,7 @@ fn scenarios_are_refused_with_their_line() {
         (
             "quota",
             group("\"cpu.max\" = \"999 100000\""),
-            &[":4: ", "at least 1000"],
+            &[":4: ", "a quota of at least 1ms"],
         ),
         (
             "mask",
