@@ -136,7 +136,7 @@ impl Traced {
             What::Schedstat | What::Debug => return self.instant(&setup, at_ns),
         };
         let exact = format.exact(Exact {
-            told: format == Format::Text,
+            thread_events: format == Format::Text,
             ..Exact::default()
         });
         let run = exact::run(&setup, &exact, u64::MAX).map_err(Failure::new)?;
@@ -144,7 +144,8 @@ impl Traced {
         let cpus = job.machine.topology.nr_cpus() as u32;
         let groups = job.workload.cgroups.iter().map(|g| g.path.clone());
         let extras = Extras::new(&groups.collect::<Vec<_>>(), &run.groups, &run.waits);
-        let mut recording = simulated::told_recording(&run.outcome.trace, &run.told, cpus, &who);
+        let mut recording =
+            simulated::told_recording(&run.outcome.trace, &run.thread_events, cpus, &who);
         recording.said = Attributes::of_run(&setup, &run.born).text();
         self.put_with(&recording, &extras, format)
     }

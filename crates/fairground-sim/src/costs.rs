@@ -96,15 +96,15 @@ pub enum KernelOp {
     SleepStart,
     /// A write looks at its inode's times (`PipeTimes`).
     FileUpdateTime,
-    /// A read does.
+    /// A read looks at its inode's access time.
     TouchAtime,
     /// A page of a pipe from the lists of the CPU, charged to a memory group.
     AllocPage,
-    /// Back to them.
+    /// A page of a pipe back to the lists of the CPU.
     FreePage,
     /// `futex(FUTEX_WAIT)` after it has compared the word, whatever it found.
     FutexWaitEnd,
-    /// The rest of it for who has to sleep: on the queue and off it again.
+    /// `futex(FUTEX_WAIT)` of a task that has to sleep: on the queue and off it again.
     FutexQueue,
 }
 

@@ -5,7 +5,7 @@ use crate::cache::NS;
 use crate::host::Stack;
 use crate::machine::{Setup, Sim};
 use crate::outcome::{Outcome, RunError, outcome};
-use crate::samples::{self, GroupState, Tellings, Told, Wait, Waits};
+use crate::samples::{self, GroupState, ThreadEvent, ThreadTrace, Wait, Waits};
 use crate::tails::Tails;
 use crate::workload::marks::MarkStat;
 use crate::workload::program::Born;
@@ -53,7 +53,7 @@ pub struct Exact {
     /// Keep waits for locks and lines that are as long as this.
     pub waits_from_ns: Option<u64>,
     /// Keep what threads do between tracepoints.
-    pub told: bool,
+    pub thread_events: bool,
     /// Watch the run.
     pub watched: bool,
     /// System calls cost nothing beyond the scheduler's part: what is computed has them in it, as
@@ -87,7 +87,7 @@ impl Exact {
                 ..Waits::default()
             })
         });
-        sim.host.told = self.told.then(Box::<Tellings>::default);
+        sim.host.thread_trace = self.thread_events.then(Box::<ThreadTrace>::default);
         sim.ends_at = self.ends_at;
         if self.free_calls {
             sim.host.free_calls();
@@ -119,7 +119,7 @@ pub struct Traced {
     /// Waits, if they were to be kept.
     pub waits: Vec<Wait>,
     /// What threads did between tracepoints, if it was to be kept.
-    pub told: Vec<Told>,
+    pub thread_events: Vec<ThreadEvent>,
     /// When each mark was first passed, if it was, ns.
     pub passed: Vec<Option<u64>>,
 }
@@ -159,7 +159,7 @@ pub fn run(setup: &Setup<'_>, exact: &Exact, events_max: u64) -> Result<Traced, 
         stacks: sim.host.profile.stacks(),
         groups,
         waits: sim.host.waits.take().map_or(Vec::new(), |w| w.all),
-        told: sim.host.told.take().map_or(Vec::new(), |t| t.all),
+        thread_events: sim.host.thread_trace.take().map_or(Vec::new(), |t| t.all),
         passed: sim.marks.marks.iter().map(passed).collect(),
     })
 }

@@ -39,7 +39,7 @@ impl Sim<'_> {
     }
 }
 
-/// Those of each kind that has any.
+/// Unanswered requests, by kind; kinds without any are left out.
 pub(crate) fn open_requests(sim: &Sim<'_>) -> Vec<OpenRequests> {
     let kinds = 0..sim.workload.requests.len() as u32;
     kinds.filter_map(|kind| of_kind(sim, kind)).collect()

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use fairground::event::Migration;
 use fairground::value::TgId;
 
 use crate::cache::{LineStats, NS};
@@ -85,7 +86,7 @@ pub struct IdleUse {
     pub usage: u64,
     /// Their time within it, the way out left aside, ns.
     pub time_ns: u64,
-    /// That as a part of the time of all CPUs.
+    /// `time_ns` as a part of the time of all CPUs, 0 to 1.
     pub share: f64,
 }
 
@@ -104,7 +105,7 @@ pub struct Traffic {
     pub rmws: u64,
     /// Times the line came from another core.
     pub transfers: u64,
-    /// Those of them that crossed sockets.
+    /// Transfers that crossed sockets.
     pub remote: u64,
     /// Times other copies were invalidated without data.
     pub upgrades: u64,
@@ -238,7 +239,7 @@ pub(crate) fn outcome(sim: &Sim<'_>, setup: &Setup<'_>, end_ns: u64) -> Outcome 
         events: sim.events,
         switches: counters.switches,
         ilb_kicks: sim.sys.nohz.kicks.load(Relaxed),
-        placed_elsewhere: counters.migrations[0],
+        placed_elsewhere: counters.migrations[Migration::Placement as usize],
         ilb_redundant: sim.sys.nohz.redundant_kicks.load(Relaxed),
         ilb_cas_ns: sim.host.ilb_cas.map(|ps| ps / NS),
         open_requests: open_requests(sim),

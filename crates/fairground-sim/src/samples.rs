@@ -4,7 +4,7 @@
 use fairground::place::{Lock, Object};
 use fairground::value::{TaskId, TgId};
 
-use crate::cache::{NS, Ps};
+use crate::cache::{NS, Name, Ps};
 use crate::costs::KernelOp;
 use crate::host::MmLine;
 use crate::machine::Sim;
@@ -51,8 +51,9 @@ pub enum Waited {
     Line(Object),
     /// A line of the `mm_struct` that a switch comes to or leaves.
     Mm(MmLine),
-    /// A line that is no structure of the scheduler's, in the course of this.
-    Own(KernelOp),
+    /// A line that is no structure of the scheduler's, by its name, if it has one, and in the
+    /// course of what.
+    Other(Option<Name>, KernelOp),
 }
 
 /// Waits that are kept.
@@ -80,7 +81,7 @@ impl Waits {
 
 /// What a thread did between two tracepoints of the scheduler.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Told {
+pub struct ThreadEvent {
     /// When, ns.
     pub at_ns: u64,
     /// The CPU.
@@ -88,12 +89,12 @@ pub struct Told {
     /// Who.
     pub task: TaskId,
     /// What.
-    pub what: Telling,
+    pub what: ThreadEventKind,
 }
 
 /// Tracepoints of other parts of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Telling {
+pub enum ThreadEventKind {
     /// It goes on in user space (`context_tracking:user_enter`).
     UserEnter,
     /// It leaves user space, by a call or for an interrupt (`context_tracking:user_exit`).
@@ -119,20 +120,20 @@ pub enum Telling {
 
 /// What threads did, as it is kept.
 #[derive(Debug, Default)]
-pub struct Tellings {
+pub struct ThreadTrace {
     /// When the call began that is carried out, and which it is.
     pub call: Option<(Ps, KernelOp)>,
     /// The operation that was begun.
     pub act: Option<Op>,
     /// Which tasks have run.
     begun: Vec<bool>,
-    /// What of each task's work is less than a nanosecond and not told yet.
+    /// What of each task's work is less than a nanosecond and not in the trace yet.
     rest: Vec<Ps>,
     /// In the order in which steps came.
-    pub all: Vec<Told>,
+    pub all: Vec<ThreadEvent>,
 }
 
-impl Tellings {
+impl ThreadTrace {
     /// Whether `task` runs for the first time.
     pub fn begins(&mut self, task: TaskId) -> bool {
         if self.begun.len() <= task.idx() {
@@ -143,26 +144,26 @@ impl Tellings {
 
     /// `task` was in user space and got so much done there, be it nothing between two calls.
     pub fn user(&mut self, cpu: u32, task: TaskId, (from, to): (Ps, Ps), work: Ps) {
-        self.note(cpu, task, from, Telling::UserEnter);
+        self.note(cpu, task, from, ThreadEventKind::UserEnter);
         let ns = self.whole(task, work);
         if ns != to / NS - from / NS {
-            self.note(cpu, task, to, Telling::Worked(ns));
+            self.note(cpu, task, to, ThreadEventKind::Worked(ns));
         }
-        self.note(cpu, task, to, Telling::UserExit);
+        self.note(cpu, task, to, ThreadEventKind::UserExit);
     }
 
     /// `task` began an operation at `from`, and was in user space up to `to` in the course of it.
     pub fn act(&mut self, cpu: u32, task: TaskId, (from, to): (Ps, Ps), op: Op) {
         if to > from {
-            self.note(cpu, task, from, Telling::UserEnter);
+            self.note(cpu, task, from, ThreadEventKind::UserEnter);
         }
-        self.note(cpu, task, from, Telling::Act(op));
+        self.note(cpu, task, from, ThreadEventKind::Act(op));
         if to > from {
-            self.note(cpu, task, to, Telling::UserExit);
+            self.note(cpu, task, to, ThreadEventKind::UserExit);
         }
     }
 
-    /// Whether an operation is told: those that meet other threads in memory or in a queue, and
+    /// Whether an operation is an event: those that meet other threads in memory or in a queue, and
     /// those whose time in user space is no computing, which a sibling would slow down. The others
     /// are in the scheduler's tracepoints, or a timer's, or computing.
     #[must_use]
@@ -176,7 +177,7 @@ impl Tellings {
             Op::Barrier(_) | Op::Touch { .. } => true,
             Op::Call { .. } | Op::Accept(_) | Op::Reply { .. } => true,
             Op::Leave { when, .. } => when.takes_time(),
-            // One that is drawn, or that does not move, is told as the timer that it sets.
+            // One that is drawn, or that does not move, shows in the timer that it sets.
             Op::Period(every) => matches!(every, Dur::Const(_)),
             Op::ReadClock | Op::Busy(_) => true,
             Op::PinChild { .. } | Op::SetAffinity(_) | Op::SetNice(_) => true,
@@ -186,7 +187,7 @@ impl Tellings {
         }
     }
 
-    /// Whole nanoseconds of `work`; the rest is told with the next, so that the pieces of a stretch
+    /// Whole nanoseconds of `work`; the rest comes with the next, so that the pieces of a stretch
     /// are together as long as it is.
     fn whole(&mut self, task: TaskId, work: Ps) -> u64 {
         if self.rest.len() <= task.idx() {
@@ -198,8 +199,8 @@ impl Tellings {
     }
 
     /// Takes one in.
-    pub fn note(&mut self, cpu: u32, task: TaskId, at: Ps, what: Telling) {
-        self.all.push(Told {
+    pub fn note(&mut self, cpu: u32, task: TaskId, at: Ps, what: ThreadEventKind) {
+        self.all.push(ThreadEvent {
             at_ns: at / NS,
             cpu,
             task,

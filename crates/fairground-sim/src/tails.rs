@@ -60,7 +60,7 @@ pub struct Kinds {
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     idle: bool,
-    last: u64,
+    last_ns: u64,
 }
 
 impl Kinds {
@@ -73,21 +73,24 @@ impl Kinds {
         }
     }
 
-    /// `cpu` switched at `at` (ns), to the idle task or another one.
-    pub fn switched(&mut self, cpu: u32, at: u64, idle: bool) {
+    /// `cpu` switched at `at_ns`, to the idle task or another one.
+    pub fn switched(&mut self, cpu: u32, at_ns: u64, idle: bool) {
         if let Some(seen) = self.cpus.get_mut(cpu as usize) {
-            *seen = Seen { idle, last: at };
+            *seen = Seen {
+                idle,
+                last_ns: at_ns,
+            };
         }
     }
 
-    /// `cpu` enqueued a task at `at` (ns) to the CPU `to`.
-    pub fn woke(&mut self, cpu: u32, to: u32, new: bool, at: u64) -> Kind {
+    /// `cpu` enqueued a task at `at_ns` to the CPU `to`.
+    pub fn woke(&mut self, cpu: u32, to: u32, new: bool, at_ns: u64) -> Kind {
         let idle = self.cpus.get(to as usize).is_some_and(|seen| seen.idle);
         let mut pause = 0;
         if let Some(seen) = self.cpus.get_mut(cpu as usize) {
-            let ns = at.saturating_sub(seen.last);
+            let ns = at_ns.saturating_sub(seen.last_ns);
             pause = PAUSES_NS.partition_point(|bound| *bound <= ns) as u8;
-            seen.last = at;
+            seen.last_ns = at_ns;
         }
         let remote = cpu != to;
         Kind {

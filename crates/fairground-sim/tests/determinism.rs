@@ -198,7 +198,7 @@ fn op() -> impl Strategy<Value = Op> {
         2 => (0..2u32).prop_map(|mutex| Op::CondWait { cond: 0, mutex }),
         2 => any::<bool>().prop_map(|all| Op::CondSignal { cond: 0, all }),
         1 => (1..2_000_000u64).prop_map(Op::Busy),
-        1 => (0..20_000_000u64).prop_map(Op::SleepTill),
+        1 => (0..20_000_000u64).prop_map(Op::SleepUntilRunTime),
         1 => (0..2u32, any::<bool>(), any::<bool>(), 1..3_000_000u64).prop_map(
             |(timer, shared, stays, every)| Op::Timer { timer, shared, every, stays }),
         1 => Just(Op::Barrier(0)),

@@ -158,7 +158,7 @@ impl Act {
             // Each look at the clock is one; what it computes in between is told beside.
             Op::ReadClock | Op::Busy(_) => (What::ReadClock, 0, 0),
             // Of any time for which it did not have to wait.
-            Op::SleepUntil(0) => (What::Late, 0, 0),
+            Op::SleepUntilTaskTime(0) => (What::Late, 0, 0),
             Op::StartAt(ns) => (What::Start, (ns >> 32) as u32, ns as u32),
             Op::PinChild { mask } => (What::PinChild, mask, 0),
             Op::SetAffinity(mask) => (What::SetAffinity, mask, 0),
@@ -229,7 +229,7 @@ impl Act {
             What::Take => Op::SemPost(k.saturating_add(words)),
             What::Period => Op::Period(Dur::Const(self.time_ns())),
             What::ReadClock => Op::ReadClock,
-            What::Late => Op::SleepUntil(0),
+            What::Late => Op::SleepUntilTaskTime(0),
             What::Start => Op::StartAt(self.time_ns()),
             What::PinChild => Op::PinChild { mask: k },
             What::SetAffinity => Op::SetAffinity(k),
@@ -291,7 +291,7 @@ mod tests {
                 Some(Op::Join) => assert_eq!(what, What::Join),
                 Some(Op::ReadClock) => assert_eq!(what, What::ReadClock),
                 Some(Op::Exec) => assert_eq!(what, What::Exec),
-                Some(Op::SleepUntil(0)) => assert_eq!(what, What::Late),
+                Some(Op::SleepUntilTaskTime(0)) => assert_eq!(what, What::Late),
                 Some(Op::SemPost(3)) => assert!(matches!(what, What::SemPost | What::Take)),
                 Some(op) => assert_eq!(Act::of(op), Some(act)),
                 None => assert_eq!(what, What::Exit),

@@ -397,7 +397,7 @@ impl<'a> Replay<'a> {
             placed_until_ns: if here { derived.placed_until_ns() } else { 0 },
             stacks: true,
             tails: with.run.is_none().then(|| self.trim.tails.clone()),
-            told: self.logs.told,
+            thread_events: self.logs.told,
             watched: true,
             free_calls: self.free_calls && !self.logs.told,
             ends_at: (!self.logs.told).then_some((ALL_DONE, derived.threads.len() as u64)),

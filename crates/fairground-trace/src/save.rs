@@ -240,8 +240,8 @@ fn step(op: Op, w: &Workload, names: &[String]) -> Option<String> {
     Some(match op {
         Op::Run(d) => format!("{{ run = {} }}", ns(d)),
         Op::Sleep(d) => format!("{{ sleep = {} }}", ns(d)),
-        Op::SleepUntil(at) if at >= NEVER_NS => return None,
-        Op::SleepUntil(at) | Op::StartAt(at) | Op::SleepTill(at) => {
+        Op::SleepUntilTaskTime(at) if at >= NEVER_NS => return None,
+        Op::SleepUntilTaskTime(at) | Op::StartAt(at) | Op::SleepUntilRunTime(at) => {
             format!("{{ until = \"{at}ns\" }}")
         }
         Op::SemWait(s) => format!("{{ wait = \"s{s}\" }}"),

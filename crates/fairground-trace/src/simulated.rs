@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use fairground::event::Event as SimEvent;
 use fairground::value::TaskId;
 use fairground_sim::host::TraceLine;
-use fairground_sim::samples::Told as SimTold;
+use fairground_sim::samples::ThreadEvent;
 use fairground_sim::workload::Workload;
 use fairground_sim::workload::program::Born;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -58,7 +58,7 @@ pub fn identities(workload: &Workload, born: &[Born]) -> Vec<Identity> {
 #[must_use]
 pub fn told_recording(
     trace: &[TraceLine],
-    told: &[SimTold],
+    told: &[ThreadEvent],
     cpus: u32,
     who: &[Identity],
 ) -> Recording {

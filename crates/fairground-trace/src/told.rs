@@ -7,7 +7,7 @@
 //! simulated one.
 
 use fairground_sim::costs::KernelOp;
-use fairground_sim::samples::{Telling, Told as SimTold};
+use fairground_sim::samples::{ThreadEvent, ThreadEventKind};
 use rustc_hash::FxHashSet;
 
 use crate::act::Act;
@@ -18,14 +18,14 @@ pub const NR_SCHED_YIELD: u32 = 24;
 
 /// Of a simulated run; `None` of what has no probe.
 #[must_use]
-pub fn told(told: SimTold, tid: u32) -> Option<Event> {
+pub fn told(told: ThreadEvent, tid: u32) -> Option<Event> {
     let what = match told.what {
-        Telling::Act(op) => Told::Act(Act::of(op)?),
-        Telling::UserEnter => Told::UserEnter,
-        Telling::UserExit => Told::UserExit,
-        Telling::Worked(instructions) => Told::Worked { instructions },
-        Telling::Call(op) => Told::Call { nr: nr(op) },
-        Telling::Timer {
+        ThreadEventKind::Act(op) => Told::Act(Act::of(op)?),
+        ThreadEventKind::UserEnter => Told::UserEnter,
+        ThreadEventKind::UserExit => Told::UserExit,
+        ThreadEventKind::Worked(instructions) => Told::Worked { instructions },
+        ThreadEventKind::Call(op) => Told::Call { nr: nr(op) },
+        ThreadEventKind::Timer {
             soft_ns,
             slack_ns,
             relative,

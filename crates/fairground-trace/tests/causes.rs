@@ -14,7 +14,7 @@ use fairground_trace::{Context, Kind, told};
 /// many are taken for that.
 fn found(words: &str, seed: u64) -> [(usize, usize); 2] {
     let exact = Exact {
-        told: true,
+        thread_events: true,
         ..Exact::default()
     };
     let (mut recording, ..) = traced_with(&machine(), words, &exact, seed);

@@ -123,7 +123,9 @@ fn what_a_tick_wakes_is_woken_at_that_time_again() {
     let recording = open::read(text().as_bytes(), &mut |_| {}).unwrap();
     let derived = derived(&recording);
     let ops = ops(&derived, "kworker/1:2");
-    let at_time = ops.iter().filter(|op| matches!(op, Op::SleepUntil(_)));
+    let at_time = ops
+        .iter()
+        .filter(|op| matches!(op, Op::SleepUntilTaskTime(_)));
     let after = ops.iter().filter(|op| matches!(op, Op::Sleep(_)));
     // The first wake-up is not in the recording: it was not waiting since the start.
     assert!(at_time.count() > 10, "{ops:?}");
@@ -194,7 +196,10 @@ fn who_comes_to_a_cpu_that_was_idle_was_asleep() {
     let derived = derived(&recording);
     for name in ["cc0", "cc1", "cc19"] {
         let first = ops(&derived, name)[0];
-        assert!(matches!(first, Op::SleepUntil(_)), "{name}: {first:?}");
+        assert!(
+            matches!(first, Op::SleepUntilTaskTime(_)),
+            "{name}: {first:?}"
+        );
     }
 }
 

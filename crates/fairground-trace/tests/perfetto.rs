@@ -335,7 +335,7 @@ fn waits_for_lines_that_are_only_read_or_written_are_slices() {
     for part in [
         "line of cfs_rq ",
         "line of sched_entity",
-        "line in pipe_write",
+        "line of pipe_inode_info mutex,rd_wait,wr_wait",
     ] {
         let found = names.iter().any(|name| name.starts_with(part));
         assert!(found, "{part}: {names:?}");

@@ -31,7 +31,7 @@ fn text_that_was_exported_reads_the_same() {
 /// Exported, read and replayed: the fidelity, what was read, and the replay's events.
 fn there_and_back(machine: Machine, words: &str) -> (Fidelity, Recording, Recording) {
     let told = Exact {
-        told: true,
+        thread_events: true,
         ..Exact::default()
     };
     let (recording, ..) = traced_on(&machine, words, &told);

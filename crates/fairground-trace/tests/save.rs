@@ -48,7 +48,7 @@ fn recorded_and_saved(recording: &Recording) -> (f64, f64) {
     };
     let run = exact::run(&setup, &Exact::default(), 50_000_000).unwrap_or_else(|e| panic!("{e}"));
     let who = of_run::identities(&workload, &run.born);
-    let events = of_run::told_recording(&run.outcome.trace, &run.told, 8, &who);
+    let events = of_run::told_recording(&run.outcome.trace, &run.thread_events, 8, &who);
     let saved = measure(&events.events, 8, events.span(), None);
     (recorded, saved.cpu_ns() as f64 / 1e6)
 }
@@ -56,7 +56,7 @@ fn recorded_and_saved(recording: &Recording) -> (f64, f64) {
 #[test]
 fn a_saved_run_does_the_work_that_was_exported() {
     let told = Exact {
-        told: true,
+        thread_events: true,
         ..Exact::default()
     };
     for (words, within_pct) in [
@@ -97,7 +97,7 @@ fn a_saved_scenario_has_the_weights_of_the_recording() {
 #[test]
 fn a_saved_run_keeps_who_holds_cpu_dma_latency() {
     let told = Exact {
-        told: true,
+        thread_events: true,
         ..Exact::default()
     };
     for (words, polls) in [

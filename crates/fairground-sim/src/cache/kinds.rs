@@ -72,7 +72,7 @@ pub struct LineStats {
     pub rmws: u32,
     /// Times the data came from another core or L3 domain.
     pub transfers: u32,
-    /// Those of them that crossed sockets.
+    /// Transfers that crossed sockets.
     pub remote: u32,
     /// Invalidations of other copies without data.
     pub upgrades: u32,

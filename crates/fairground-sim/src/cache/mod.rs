@@ -63,6 +63,15 @@ pub type LineId = u32;
 /// One nanosecond.
 pub const NS: Ps = 1000;
 
+/// A thread of a core: what executes a touch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HwThread {
+    /// The core, which has the private caches; dense over the machine.
+    pub core: u16,
+    /// Which of the core's threads.
+    pub thread: u8,
+}
+
 /// All lines and private caches of a machine.
 pub struct Cache {
     p: Params,
@@ -230,12 +239,12 @@ impl Cache {
     /// On lines of 128 bytes, bit `i` stands for words `2i` and `2i + 1`.
     #[inline]
     pub fn touch(&mut self, cpu: u32, line: LineId, words: u8, access: Access, now: Ps) -> Cost {
-        let at = self.p.cpu[cpu as usize];
-        let begin = self.begins(at, access, now);
-        let mut cost = if self.quick(at, line, words, access, begin) {
+        let who = self.p.cpu[cpu as usize];
+        let begin = self.begins(who, access, now);
+        let mut cost = if self.quick(who, line, words, access, begin) {
             self.p.hit(access, begin)
         } else {
-            self.slow(Req::new(at, line, words, access, begin))
+            self.slow(Req::new(who, line, words, access, begin))
         };
         cost.wait += begin - now;
         cost
@@ -244,9 +253,9 @@ impl Cache {
     /// When an access that comes at `now` begins: an atomic update of x86 waits until all earlier
     /// stores of its thread are done (Intel SDM volume 3, "Store Buffer"; AMD APM volume 2, 7.1.2).
     #[inline]
-    fn begins(&self, at: (u16, u8), access: Access, now: Ps) -> Ps {
+    fn begins(&self, who: HwThread, access: Access, now: Ps) -> Ps {
         if access >= Access::Rmw && self.p.stores_in_order {
-            now.max(self.stores.drained(at))
+            now.max(self.stores.drained(who))
         } else {
             now
         }
@@ -255,8 +264,8 @@ impl Cache {
     /// When others see a store that the thread makes at `now`, and to which nothing is to be
     /// fetched, such as the one that releases a lock: on x86 after all its earlier ones.
     #[inline]
-    pub fn seen(&self, at: (u16, u8), now: Ps) -> Ps {
-        self.begins(at, Access::Rmw, now)
+    pub fn seen(&self, who: HwThread, now: Ps) -> Ps {
+        self.begins(who, Access::Rmw, now)
     }
 
     /// [`Cache::touch`], for callers that want to know only when the core goes on.
@@ -269,17 +278,17 @@ impl Cache {
     #[inline]
     pub fn pass_from(
         &mut self,
-        at: (u16, u8),
+        who: HwThread,
         line: LineId,
         words: u8,
         access: Access,
         now: Ps,
     ) -> Ps {
-        let now = self.begins(at, access, now);
-        if self.quick(at, line, words, access, now) {
+        let now = self.begins(who, access, now);
+        if self.quick(who, line, words, access, now) {
             return now + Ps::from(self.p.hit_ps[access as usize]);
         }
-        self.slow(Req::new(at, line, words, access, now)).done_at
+        self.slow(Req::new(who, line, words, access, now)).done_at
     }
 
     /// What a hit of a load or store takes that no other figure contains; see [`Options::hits`].
@@ -289,8 +298,8 @@ impl Cache {
 
     /// A hit near the top of the stack, on a line that this core has for itself: true if it was.
     #[inline]
-    fn quick(&mut self, at: (u16, u8), line: LineId, words: u8, access: Access, now: Ps) -> bool {
-        let (core, thread) = at;
+    fn quick(&mut self, who: HwThread, line: LineId, words: u8, access: Access, now: Ps) -> bool {
+        let HwThread { core, thread } = who;
         let fills = self.ages.core_fills(usize::from(core));
         let (block, lane) = (line as usize / ABREAST, line as usize % ABREAST);
         let (top, l) = (
@@ -345,7 +354,7 @@ impl Cache {
 
     /// `cpu` ran code that went through `bytes` of other memory: its cached lines age.
     pub fn advance_footprint(&mut self, cpu: u32, bytes: u64) {
-        let core = usize::from(self.p.cpu[cpu as usize].0);
+        let core = usize::from(self.p.cpu[cpu as usize].core);
         // More than any cache holds is all of it.
         let lines = (bytes / self.p.line_bytes).min(1 << 28) as u32;
         self.ages
@@ -354,16 +363,16 @@ impl Cache {
 
     /// The CPUs that are threads of the core of `cpu`.
     pub fn threads(&self, cpu: u32) -> impl Iterator<Item = u32> {
-        let core = self.p.cpu[cpu as usize].0;
+        let core = self.p.cpu[cpu as usize].core;
         (0u32..)
             .zip(&self.p.cpu)
-            .filter(move |(_, at)| at.0 == core)
+            .filter(move |(_, who)| who.core == core)
             .map(|(c, _)| c)
     }
 
     /// The core of `cpu` has lost what its private caches held; it is in the L3 still.
     pub fn flush(&mut self, cpu: u32) {
-        self.ages.flush(usize::from(self.p.cpu[cpu as usize].0));
+        self.ages.flush(usize::from(self.p.cpu[cpu as usize].core));
     }
 
     /// Counters of a line.
@@ -464,10 +473,10 @@ impl Cache {
 
 impl Req {
     #[inline]
-    fn new(at: (u16, u8), line: LineId, words: u8, access: Access, now: Ps) -> Self {
+    fn new(who: HwThread, line: LineId, words: u8, access: Access, now: Ps) -> Self {
         Self {
-            core: usize::from(at.0),
-            thread: u32::from(at.1),
+            core: usize::from(who.core),
+            thread: u32::from(who.thread),
             line,
             words,
             access,

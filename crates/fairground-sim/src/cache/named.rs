@@ -39,6 +39,13 @@ impl Cache {
         first
     }
 
+    /// The name of a line, if it has one.
+    pub fn name_of(&self, line: LineId) -> Option<Name> {
+        let next = self.named.partition_point(|named| named.first <= line);
+        let named = self.named[..next].last()?;
+        (line < named.first + named.lines).then_some(named.name)
+    }
+
     /// Counters of each line with a name that was touched.
     pub fn named_traffic(&self) -> impl Iterator<Item = (Name, LineStats)> {
         let lines = self.named.iter().flat_map(|named| {
@@ -62,6 +69,11 @@ mod tests {
         let pipe = cache.alloc_object("pipe", &["mutex", "head"], 0);
         let data = cache.alloc_named(("page", "data"), 2, 0);
         assert_eq!(cache.alloc_named(("inode", "times"), 0, 0), data + 2);
+        let nameless = cache.alloc_lines(1, 0);
+        let names = [pipe, pipe + 1, data + 1, nameless].map(|line| cache.name_of(line));
+        let pipe_fields = ["mutex", "head"].map(|field| Some(("pipe", field)));
+        let [mutex, head] = pipe_fields;
+        assert_eq!(names, [mutex, head, Some(("page", "data")), None]);
         for (line, access) in [
             (pipe + 1, Access::Load),
             (data, Access::Store),

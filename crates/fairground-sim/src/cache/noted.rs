@@ -6,7 +6,7 @@ use super::block::SHARES;
 use super::entry::Entry;
 use super::kinds::Place;
 use super::shared::NONE;
-use super::{Access, Cache, Cost, LineId, MissClass, Ps, Req};
+use super::{Access, Cache, Cost, HwThread, LineId, MissClass, Ps, Req};
 
 /// Loads by others after which who loads takes the place of who is noted, and only shares the line.
 const OFTENER: u64 = 4;
@@ -14,18 +14,18 @@ const OFTENER: u64 = 4;
 impl Cache {
     /// A load that its tag does not tell to be a hit: when the core goes on.
     #[inline]
-    pub(super) fn load(&mut self, at: (u16, u8), line: LineId, words: u8, now: Ps) -> Ps {
+    pub(super) fn load(&mut self, who: HwThread, line: LineId, words: u8, now: Ps) -> Ps {
         let price = Ps::from(self.p.hit_ps[Access::Load as usize]);
         let holder = self.tops.holder(line);
-        if holder & !SHARES == at.0 {
-            return match self.load_again(at.0, line) {
+        if holder & !SHARES == who.core {
+            return match self.load_again(who.core, line) {
                 true => now + price,
-                false => self.load_rare(at, line, words, now),
+                false => self.load_rare(who, line, words, now),
             };
         }
-        match self.load_copy(at.0, line, holder) {
-            None => self.load_rare(at, line, words, now),
-            Some(Place::Gone) => self.load_gone(at, line, words, now),
+        match self.load_copy(who.core, line, holder) {
+            None => self.load_rare(who, line, words, now),
+            Some(Place::Gone) => self.load_gone(who, line, words, now),
             Some(place) => now + price + self.p.farther(place),
         }
     }
@@ -82,8 +82,8 @@ impl Cache {
 
     /// A load that is no hit of the usual kinds: when the core goes on.
     #[inline(never)]
-    pub(super) fn load_rare(&mut self, at: (u16, u8), line: LineId, words: u8, now: Ps) -> Ps {
-        let r = Req::new(at, line, words, Access::Load, now);
+    pub(super) fn load_rare(&mut self, who: HwThread, line: LineId, words: u8, now: Ps) -> Ps {
+        let r = Req::new(who, line, words, Access::Load, now);
         if self.lines[line as usize].link == NONE {
             return self.slow(r).done_at;
         }
@@ -95,8 +95,8 @@ impl Cache {
 
     /// A load of a copy that has left the core's caches: when the core goes on.
     #[inline(never)]
-    fn load_gone(&mut self, at: (u16, u8), line: LineId, words: u8, now: Ps) -> Ps {
-        let r = Req::new(at, line, words, Access::Load, now);
+    fn load_gone(&mut self, who: HwThread, line: LineId, words: u8, now: Ps) -> Ps {
+        let r = Req::new(who, line, words, Access::Load, now);
         let mut entry = self.entry(line);
         let cost = entry.load_gone(r);
         self.classes[cost.class as usize] += 1;

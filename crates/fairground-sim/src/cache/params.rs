@@ -1,7 +1,7 @@
 //! The machine's figures, rounded once to integers.
 
 use super::kinds::Place;
-use super::{Access, Cost, MissClass, Ps};
+use super::{Access, Cost, HwThread, MissClass, Ps};
 use crate::machine_file::{CacheLevel, CpuPlace, Distance, Machine};
 
 /// Store misses that a hardware thread can have outstanding before it stalls. An assumption:
@@ -21,7 +21,7 @@ pub struct Options {
     pub load_occupancy_permille: u32,
     /// Part of a load miss that out-of-order execution hides, ns. Measured on one machine.
     pub load_overlap_ns: f64,
-    /// The same for atomic updates.
+    /// Part of a missed atomic update that out-of-order execution hides, ns.
     pub rmw_overlap_ns: f64,
     /// Capacity of private caches in thousandths of their size.
     pub private_capacity_permille: u32,
@@ -60,7 +60,7 @@ pub(super) struct Core {
 /// See the accessors of [`Machine`] for the fallback rules.
 pub(super) struct Params {
     /// Core and thread of each CPU.
-    pub cpu: Vec<(u16, u8)>,
+    pub cpu: Vec<HwThread>,
     pub cores: Vec<Core>,
     /// From core to core, row by row.
     distances: Vec<Distance>,
@@ -156,11 +156,17 @@ fn charged(hit: [f64; 4], o: Options) -> [f64; 4] {
     }
 }
 
+fn hw_thread(place: &CpuPlace) -> HwThread {
+    HwThread {
+        core: place.core as u16,
+        thread: place.thread as u8,
+    }
+}
+
 impl Params {
     pub fn new(m: &Machine, o: Options) -> Self {
         let t = &m.topology;
-        let of = |p: &CpuPlace| (p.core as u16, p.thread as u8);
-        let cpu = t.cpus.iter().map(of).collect();
+        let cpu = t.cpus.iter().map(hw_thread).collect();
         let places = cores(&t.cpus, t.nr_cores());
         let core = |place: &CpuPlace| Core {
             llc: place.llc,
@@ -229,11 +235,7 @@ impl Params {
 
     /// Most hardware threads that a core has.
     pub fn threads(&self) -> usize {
-        let last = self
-            .cpu
-            .iter()
-            .map(|(_, thread)| usize::from(*thread))
-            .max();
+        let last = self.cpu.iter().map(|who| usize::from(who.thread)).max();
         last.unwrap_or(0) + 1
     }
 

@@ -1,7 +1,7 @@
 //! Touches of several lines of one structure.
 
 use super::block::{ABREAST, SHARES};
-use super::{Access, Cache, LineId, NONE, Ps, StructureId};
+use super::{Access, Cache, HwThread, LineId, NONE, Ps, StructureId};
 
 /// Lines abreast that one touch of a structure goes to, all of them loaded, stored to, or loaded
 /// and then in part stored to.
@@ -130,7 +130,7 @@ impl Cache {
     }
 
     /// The core of a CPU, and which of its threads it is.
-    pub fn thread_of(&self, cpu: u32) -> (u16, u8) {
+    pub fn thread_of(&self, cpu: u32) -> HwThread {
         self.p.cpu[cpu as usize]
     }
 
@@ -154,13 +154,13 @@ impl Cache {
     #[inline]
     pub(super) fn pass_part(
         &mut self,
-        at: (u16, u8),
+        who: HwThread,
         (id, first): (StructureId, LineId),
         part: &Part,
         now: Ps,
     ) -> (bool, Ps) {
-        if !self.all_hit(at.0, first, part) {
-            return (false, self.pass_lines(at, (id, first), part, now));
+        if !self.all_hit(who.core, first, part) {
+            return (false, self.pass_lines(who, (id, first), part, now));
         }
         if let Some(top) = self.tops.block_mut(part.block(first)) {
             count(&mut top.reads, &part.loads);
@@ -175,7 +175,7 @@ impl Cache {
     /// lines are is known before any of them is there, so no load waits for another.
     fn pass_lines(
         &mut self,
-        at: (u16, u8),
+        who: HwThread,
         (id, first): (StructureId, LineId),
         part: &Part,
         mut now: Ps,
@@ -191,13 +191,13 @@ impl Cache {
             let (words, stored) = (of_line(part.words), of_line(part.stored));
             let (loads, stores) = part.counts(lane);
             if stores == 0 {
-                let then = self.abreast(id, now, |cache, now| cache.load(at, line, words, now));
+                let then = self.abreast(id, now, |cache, now| cache.load(who, line, words, now));
                 done = done.max(then);
                 continue;
             }
             let top = self.tops.block_mut(block);
-            if let Some(top) = top.filter(|top| top.tags[lane] as u16 == at.0) {
-                let fills = self.ages.core_fills(usize::from(at.0));
+            if let Some(top) = top.filter(|top| top.tags[lane] as u16 == who.core) {
+                let fills = self.ages.core_fills(usize::from(who.core));
                 let l = &mut self.lines[line as usize];
                 if fills.wrapping_sub(l.stamp) <= self.p.recent {
                     l.stamp = fills;
@@ -216,9 +216,9 @@ impl Cache {
             }
             let then = match loads {
                 0 => now,
-                _ => self.abreast(id, now, |cache, now| cache.load_rare(at, line, words, now)),
+                _ => self.abreast(id, now, |cache, now| cache.load_rare(who, line, words, now)),
             };
-            let goes_on = self.pass_from(at, line, stored, Access::Store, then);
+            let goes_on = self.pass_from(who, line, stored, Access::Store, then);
             if self.p.scans {
                 // A full store buffer holds up the turns of a scan, too.
                 now += goes_on - then;

@@ -20,7 +20,7 @@ const WRITTEN: u64 = 3;
 impl Cache {
     /// Makes the lines that stand for the memory of a program, which starts on `cpu`; the first.
     pub fn alloc_working_set(&mut self, cpu: u32) -> LineId {
-        let core = usize::from(self.p.cpu[cpu as usize].0);
+        let core = usize::from(self.p.cpu[cpu as usize].core);
         self.alloc_lines(SAMPLES as u32, self.p.node(core) as u32)
     }
 
@@ -28,7 +28,7 @@ impl Cache {
     /// long fetching takes what is farther away than where it stays while the program runs on, and
     /// how many bytes the private caches have lost. Misses of the samples are counted nowhere.
     pub fn come_back(&mut self, cpu: u32, first: LineId, bytes: u64, now: Ps) -> (Ps, u64) {
-        let core = usize::from(self.p.cpu[cpu as usize].0);
+        let core = usize::from(self.p.cpu[cpu as usize].core);
         let llc = self.p.cores[core].llc as usize;
         let counted = (self.load_misses, self.domains[llc], self.classes);
         let lines = bytes.div_ceil(self.p.line_bytes).max(1);

@@ -135,7 +135,7 @@ impl Cache {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Access, NS};
+    use super::super::{Access, HwThread, NS};
     use super::*;
     use crate::machine_file::Machine;
 
@@ -159,17 +159,21 @@ mod tests {
         cache.begin_scan(now, work);
         for line in first..first + n {
             now = cache.next_turn(now + work).0;
-            cache.abreast(id, now, |cache, now| cache.load((0, 0), line, 1, now));
+            cache.abreast(id, now, |cache, now| {
+                cache.load(HwThread::default(), line, 1, now)
+            });
         }
         cache.end_scan(now).0 - begin
     }
 
-    /// The same in straight code.
+    /// The time of `n` loads that do not overlap, with `work` between them.
     fn one_by_one(n: u32, work: Ps) -> Ps {
         let (mut cache, _, first) = written(n);
         let begin = 1_000_000 * NS;
         let lines = first..first + n;
-        lines.fold(begin, |now, line| cache.load((0, 0), line, 1, now + work)) - begin
+        lines.fold(begin, |now, line| {
+            cache.load(HwThread::default(), line, 1, now + work)
+        }) - begin
     }
 
     #[test]
@@ -221,7 +225,7 @@ mod tests {
         let (mut cache, _, first) = written(n);
         cache.p.scans = true;
         let begin = 1_000_000 * NS;
-        cache.load((0, 0), first + k, 1, begin) - begin
+        cache.load(HwThread::default(), first + k, 1, begin) - begin
     }
 
     #[test]
@@ -242,7 +246,7 @@ mod tests {
         let begin = 1_000_000 * NS;
         let (hit, done) = {
             cache.begin_touch(begin);
-            cache.pass_part((0, 0), (1, first), &parts[0], begin)
+            cache.pass_part(HwThread::default(), (1, first), &parts[0], begin)
         };
         let farthest = (0..8).map(|k| way(8, k)).max().unwrap();
         assert!(!hit);

@@ -4,7 +4,7 @@
 //! nothing to the other.
 
 use super::params::STORE_BUFFER;
-use super::{LineId, Ps, Req};
+use super::{HwThread, LineId, Ps, Req};
 
 /// Lines whose pending store is remembered, so that further stores join it.
 const PENDING: usize = 4;
@@ -61,7 +61,7 @@ impl StoreBuffers {
 
     /// When the stores that the core's thread has made so far are all done.
     #[inline]
-    pub fn drained(&self, (core, thread): (u16, u8)) -> Ps {
+    pub fn drained(&self, HwThread { core, thread }: HwThread) -> Ps {
         self.buffers[usize::from(core) * self.threads + usize::from(thread)].last
     }
 
@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(s.pending(&store(0, 99, 70)), Some(1));
         assert_eq!(s.pending(&store(0, 99, 5000)), None);
         assert_eq!(s.push(&store(0, 100, 9000), 1, 9100), 9000);
-        assert_eq!(s.drained((0, 0)), 9100);
+        assert_eq!(s.drained(HwThread::default()), 9100);
     }
 
     #[test]

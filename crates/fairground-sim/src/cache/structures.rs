@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 use super::block::{ABREAST, SHARES, StructureId};
 use super::run::Part;
-use super::{Access, Cache, LineId, Ps};
+use super::{Access, Cache, HwThread, LineId, Ps};
 
 /// Structures whose fields are at the same places, by number.
 pub type Family = u8;
@@ -156,26 +156,26 @@ impl Cache {
     /// A core's thread touches a structure by `pattern`; says when the core goes on.
     pub fn pass_structure(
         &mut self,
-        at: (u16, u8),
+        who: HwThread,
         id: StructureId,
         pattern: Pattern,
         now: Ps,
     ) -> Ps {
         if let Some((line, one)) = self.only_line(id, pattern).filter(|(_, one)| !one.stores) {
-            return self.pass_load(at, (id, pattern), line, one.words, now);
+            return self.pass_load(who, (id, pattern), line, one.words, now);
         }
         let (first, parts) = self.parts_of(id, pattern);
         let (mut hits, mut done) = (true, now);
         self.begin_touch(now);
         for part in &*parts {
-            let (hit, then) = self.pass_part(at, (id, first), part, now);
+            let (hit, then) = self.pass_part(who, (id, first), part, now);
             hits &= hit;
             done = done.max(then);
         }
         // One part that was no hit may be one from now on.
-        if hits || matches!(&*parts, [part] if self.all_hit(at.0, first, part)) {
+        if hits || matches!(&*parts, [part] if self.all_hit(who.core, first, part)) {
             let price = parts.iter().map(Part::price).max();
-            self.remember(at.0, id, pattern, price.unwrap_or(0));
+            self.remember(who.core, id, pattern, price.unwrap_or(0));
         }
         done
     }
@@ -185,21 +185,21 @@ impl Cache {
     #[inline]
     fn pass_load(
         &mut self,
-        at: (u16, u8),
+        who: HwThread,
         (id, pattern): (StructureId, Pattern),
         line: LineId,
         words: u8,
         now: Ps,
     ) -> Ps {
         let price = Ps::from(self.p.hit_ps[Access::Load as usize]);
-        let now = if self.has_now(at.0, line) {
+        let now = if self.has_now(who.core, line) {
             self.tops.count(line, 1, 0);
             now + price
         } else {
-            self.load_in_turn(id, now, |cache, now| cache.load(at, line, words, now))
+            self.load_in_turn(id, now, |cache, now| cache.load(who, line, words, now))
         };
-        if self.has_now(at.0, line) {
-            self.remember(at.0, id, pattern, price);
+        if self.has_now(who.core, line) {
+            self.remember(who.core, id, pattern, price);
         }
         now
     }
@@ -234,30 +234,30 @@ impl Cache {
     /// [`Cache::pass_structure`] with an atomic update of each line.
     pub fn pass_atomic(
         &mut self,
-        at: (u16, u8),
+        who: HwThread,
         id: StructureId,
         pattern: Pattern,
         how: Access,
         mut now: Ps,
     ) -> Ps {
         if let Some((line, one)) = self.only_line(id, pattern) {
-            return self.pass_from(at, line, one.words, how, now);
+            return self.pass_from(who, line, one.words, how, now);
         }
         let (first, parts) = self.parts_of(id, pattern);
         for (line, words) in parts.iter().flat_map(|part| part.lines(first)) {
-            now = self.pass_from(at, line, words, how, now);
+            now = self.pass_from(who, line, words, how, now);
         }
         now
     }
 
     /// [`Cache::pass_atomic`] of the word of a lock, which is then left to the lock:
     /// [`Cache::leave_line_to_lock`].
-    pub fn pass_lock(&mut self, at: (u16, u8), id: StructureId, pattern: Pattern, now: Ps) -> Ps {
+    pub fn pass_lock(&mut self, who: HwThread, id: StructureId, pattern: Pattern, now: Ps) -> Ps {
         let Some((line, one)) = self.only_line(id, pattern) else {
             debug_assert!(false, "a lock is one word");
             return now;
         };
-        let now = self.pass_from(at, line, one.words, Access::Rmw, now);
+        let now = self.pass_from(who, line, one.words, Access::Rmw, now);
         self.leave_line_to_lock(line);
         now
     }
@@ -291,6 +291,10 @@ mod tests {
     use crate::cache::Options;
     use crate::machine_file::Machine;
 
+    fn thread(core: u16) -> HwThread {
+        HwThread { core, thread: 0 }
+    }
+
     /// A structure of two lines, of which a touch loads the second.
     fn one_load() -> (Cache, StructureId, Pattern) {
         let machine = Machine::builtin("spr-8480-2s").unwrap();
@@ -311,13 +315,13 @@ mod tests {
         let line = cache.first_line(id) + 1;
         cache.begin_step(5, 0);
         assert!(!cache.hits_known(id, pattern));
-        let at = cache.pass_structure((5, 0), id, pattern, 1000);
+        let at = cache.pass_structure(thread(5), id, pattern, 1000);
         assert!(at > 1000, "it comes from memory");
         assert!(cache.hits_known(id, pattern));
-        assert_eq!(cache.pass_structure((5, 0), id, pattern, at), at);
-        let at = cache.pass_from((9, 0), line, 0b100, Access::Rmw, at);
+        assert_eq!(cache.pass_structure(thread(5), id, pattern, at), at);
+        let at = cache.pass_from(thread(9), line, 0b100, Access::Rmw, at);
         assert!(!cache.hits_known(id, pattern));
-        let done = cache.pass_structure((5, 0), id, pattern, at + 10_000);
+        let done = cache.pass_structure(thread(5), id, pattern, at + 10_000);
         assert!(done > at + 10_000, "it comes from the other core");
         assert!(cache.hits_known(id, pattern));
         let stats = cache.line_stats(line);
@@ -328,14 +332,14 @@ mod tests {
     fn one_line_of_many_readers_is_a_hit_for_each() {
         let (mut cache, id, pattern) = one_load();
         let line = cache.first_line(id) + 1;
-        let mut at = cache.pass_from((0, 0), line, 0b100, Access::Store, 1000);
+        let mut at = cache.pass_from(thread(0), line, 0b100, Access::Store, 1000);
         for _ in 0..3 {
             for core in 0..8 {
-                at = cache.pass_structure((core, 0), id, pattern, at + 1_000_000);
+                at = cache.pass_structure(thread(core), id, pattern, at + 1_000_000);
             }
         }
         for core in (0..8).rev() {
-            let done = cache.pass_structure((core, 0), id, pattern, at);
+            let done = cache.pass_structure(thread(core), id, pattern, at);
             assert_eq!(done, at, "core {core}");
         }
         assert_eq!(cache.line_stats(line).reads, 32);

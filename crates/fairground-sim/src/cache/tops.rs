@@ -159,7 +159,7 @@ impl Lane<'_> {
         self.note(self.holder(), fills);
     }
 
-    /// Nobody holds the line any more; says who did, and which words he wrote.
+    /// No core holds the line any more; returns which one did, and the words that it wrote.
     #[inline(always)]
     pub fn give_up(&mut self) -> Option<(u16, u8)> {
         let old = self.holder();

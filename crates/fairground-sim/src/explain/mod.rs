@@ -89,7 +89,7 @@ pub struct Parts {
     /// Waiting of all CPUs for locks of the scheduler in steps of that time that were about this
     /// task's CPU or its waker's.
     pub lock_ns: u64,
-    /// The same for cache lines.
+    /// Waiting of all CPUs for cache lines in these steps, ns.
     pub line_ns: u64,
 }
 

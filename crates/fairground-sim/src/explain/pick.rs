@@ -59,7 +59,7 @@ pub(crate) fn eligible(rq: &Rq, id: SeId) -> bool {
     entity_eligible(&all, v0, own.vruntime)
 }
 
-/// Those on a queue.
+/// Entities on a queue.
 fn members(rq: &Rq, id: CfsId) -> impl Iterator<Item = SeId> + '_ {
     let on = move |s: &SeId| rq.se[s.idx()].on_rq && rq.se[s.idx()].cfs_rq == id;
     (0..rq.se.len() as u32).map(SeId).filter(on)

@@ -21,7 +21,7 @@ impl SimHost {
         self.at = done;
         self.stalled += done - from;
         if self.waits.is_some() {
-            self.waited(from, Waited::Own(op));
+            self.waited(from, Waited::Other(self.cache.name_of(line), op));
         }
     }
 
@@ -65,17 +65,21 @@ impl SimHost {
         access: cache::Access,
     ) {
         let (from, before) = (self.at, self.cache.load_misses);
-        let mut done = from;
+        let (mut done, mut last) = (from, None);
         for line in lines {
             let cost = self.cache.touch(self.cpu, line, 0xff, access, from);
-            done = done.max(cost.done_at);
+            if cost.done_at > done {
+                (done, last) = (cost.done_at, Some(line));
+            }
         }
         self.missed_other(op, before);
         self.profile.add_time(Place::Op(op), from, done - from);
         self.stalled += done - from;
         self.at = done;
-        if self.waits.is_some() && done > from {
-            self.waited(from, Waited::Own(op));
+        if self.waits.is_some()
+            && let Some(line) = last
+        {
+            self.waited(from, Waited::Other(self.cache.name_of(line), op));
         }
     }
 }

@@ -40,11 +40,11 @@ use fairground::place::{Access, Fields, Func, Lock, Object};
 use fairground::task::Task;
 use fairground::value::Cpu;
 
-use crate::cache::{self, Cache, NS, Ps};
+use crate::cache::{self, Cache, HwThread, NS, Ps};
 use crate::costs::KernelOp;
 use crate::machine_file::Machine;
 use crate::rng::Generator;
-use crate::samples::{Tellings, Waited, Waits};
+use crate::samples::{ThreadTrace, Waited, Waits};
 use crate::tails::Held;
 use crate::watch::quota_work::Worked;
 use locks::Locks;
@@ -65,7 +65,7 @@ pub struct SimHost {
     /// The executing CPU.
     pub cpu: u32,
     /// Its core, and which of the core's threads it is.
-    thread: (u16, u8),
+    thread: HwThread,
     /// Cache lines.
     pub cache: Cache,
     /// Where each object is.
@@ -76,7 +76,7 @@ pub struct SimHost {
     pub prices: Prices,
     /// What the engine asked for since it was last drained.
     pub requests: Vec<(Ps, Request)>,
-    /// Tasks in the host's keeping, with the time since when, by task.
+    /// Tasks that no run queue owns, by id.
     pub parked: Vec<Option<Task>>,
     /// Counters and, if wanted, the trace.
     pub counters: Counters,
@@ -84,7 +84,7 @@ pub struct SimHost {
     pub tracer: Ps,
     /// What the way from a wake-up to the switch takes on a recorded machine.
     pub(crate) held: Option<Box<Held>>,
-    /// What it does more at a switch, before it takes the time.
+    /// What a tracer costs more at `sched_switch`, before it takes the time.
     pub tracer_at_switch: Ps,
     /// System calls cost nothing, nor do the words that they are about.
     pub(crate) calls_are_free: bool,
@@ -95,7 +95,7 @@ pub struct SimHost {
     /// What quotas made CPUs do in the running event, if the run is watched.
     pub(crate) worked: Option<Vec<Worked>>,
     /// What threads do between tracepoints, if it is kept.
-    pub told: Option<Box<Tellings>>,
+    pub thread_trace: Option<Box<ThreadTrace>>,
     /// Time of `kick_ilb` in the compare-and-swap loop on the flags: in its load, in its swaps.
     pub ilb_cas: [Ps; 2],
     /// Address spaces.
@@ -135,7 +135,7 @@ impl SimHost {
         Self {
             at: 0,
             cpu: 0,
-            thread: (0, 0),
+            thread: HwThread::default(),
             cache: Cache::with_options(machine, seed, in_code),
             places,
             profile: Profile::default(),
@@ -149,7 +149,7 @@ impl SimHost {
             waits: None,
             seen: None,
             worked: None,
-            told: None,
+            thread_trace: None,
             ilb_cas: [0; 2],
             mms: Mms::default(),
             jiffies: Jiffies::default(),
@@ -180,7 +180,7 @@ impl SimHost {
         self.cpu = cpu;
         self.thread = self.cache.thread_of(cpu);
         self.at = at;
-        self.cache.begin_step(self.thread.0, at);
+        self.cache.begin_step(self.thread.core, at);
         self.profile.resume(at);
         if let Some(smt) = &self.smt {
             self.stretch = smt.stretch(cpu, at);

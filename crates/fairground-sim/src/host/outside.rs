@@ -14,7 +14,7 @@ impl SimHost {
         self.profile.add_time(place, from, self.at - from);
     }
 
-    /// The same for words of a task.
+    /// Touches `fields` of a task, in `place`.
     pub fn touch_task(&mut self, place: Place, id: TaskId, fields: Fields, access: Access) {
         let object = Object {
             kind: Kind::Task,

@@ -137,7 +137,7 @@ pub struct Places {
     /// What touching a site comes to, by [`Site::slot`]: [`Site::entry`] with the pattern in the
     /// lower bits; of those that fall on one place, the one that was seen first. 0 = nobody's.
     seen: Box<[u64; SITES]>,
-    /// The same for all sites.
+    /// Patterns of all sites, also of those that found their slot taken.
     patterns: FxHashMap<Site, Pattern>,
     /// Everything that was made, in order of lines.
     made: Vec<(StructureId, Object)>,

@@ -313,7 +313,7 @@ impl Profile {
     }
 
     /// Self time of one place.
-    #[cfg(test)]
+    #[must_use]
     pub fn self_ps_of(&self, place: Place) -> u64 {
         self.self_ps[place.index()]
     }

@@ -74,10 +74,7 @@ pub struct Smt {
 impl Smt {
     /// Of `machine`; `None` if no two of its threads share a core, or not to their loss.
     pub fn new(machine: &Machine) -> Option<Self> {
-        if machine
-            .kernel_op_ns("shared_stream")
-            .is_some_and(|v| v > 0.0)
-        {
+        if machine.shares_one_stream() {
             return None;
         }
         let together = machine.value("alu.smt_throughput")?.clamp(1.0, 2.0);

@@ -1,6 +1,6 @@
 //! Tracepoints as counters, wake-up latencies and, if wanted, lines.
 
-use fairground::event::{Event, Migration};
+use fairground::event::Event;
 use hdrhistogram::Histogram;
 
 use crate::histogram::{histogram, record};
@@ -147,13 +147,7 @@ impl Counters {
                 }
             }
             Event::Migrate { why, .. } => {
-                let kind = match why {
-                    Migration::Placement => 0,
-                    Migration::Balance => 1,
-                    Migration::Active => 2,
-                    Migration::Affinity => 3,
-                };
-                self.migrations[kind] += u64::from(counts);
+                self.migrations[why as usize] += u64::from(counts);
             }
             Event::Throttle { throttled, .. } => self.throttles += u64::from(throttled && counts),
             Event::Waking { .. } | Event::Fork { .. } | Event::Exit { .. } | Event::Nice { .. } => {

@@ -306,8 +306,8 @@ impl Sim<'_> {
         }
     }
 
-    /// Whoever was woken at a pipe goes back to the end of the wait queue, and looks there, without
-    /// the mutex, whether he has to wait on; if not, he leaves the queue (`___wait_event`).
+    /// A task that was woken at a pipe goes back to the end of the wait queue, and looks there,
+    /// without the mutex, whether it has to wait on; if not, it leaves the queue (`___wait_event`).
     fn waited_enough(&mut self, c: usize, end: End) -> bool {
         self.lock_wait_queue(c);
         self.read_ring(c, end.op());

@@ -4,6 +4,7 @@ use fairground::fair::bandwidth;
 use fairground::value::{Cpu, CpuMask, TaskId};
 
 use super::hrtimer::Hrtimer;
+use super::idle::WokenBy;
 use super::{Sim, Stuck};
 use crate::cache::NS;
 use crate::host::{BOOT_NS, Jiffies};
@@ -99,7 +100,7 @@ impl Sim<'_> {
         self.stop_user(0, at);
         self.host.begin(0, at);
         if self.cpus[0].idle.is_some() {
-            self.leave_idle(0, false);
+            self.leave_idle(0, WokenBy::Other);
         }
         for (task, mask) in tasks {
             self.allow(task, mask);

@@ -187,7 +187,9 @@ impl Sim<'_> {
     fn operation(&mut self, cpu: u32, id: TaskId, op: Op) {
         match op {
             Op::Sleep(_) | Op::SleepTicks(_) => self.sleep(cpu, id, op),
-            Op::SleepUntil(_) | Op::StartAt(_) | Op::SleepTill(_) => self.sleep(cpu, id, op),
+            Op::SleepUntilTaskTime(_) | Op::StartAt(_) | Op::SleepUntilRunTime(_) => {
+                self.sleep(cpu, id, op)
+            }
             Op::Period(_) | Op::Pace(_) => self.period(cpu, id, op),
             Op::Timer { .. } => self.timer(cpu, id, op),
             Op::Busy(ns) => self.busy_for(id, ns),

@@ -62,6 +62,24 @@ pub struct IdleTable {
     exit_scale: f64,
 }
 
+/// What wakes an idle CPU.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum WokenBy {
+    /// Its own tick, which the governor had left on because it expected something earlier.
+    Tick,
+    /// Anything else.
+    Other,
+}
+
+/// What an idle state has switched off.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Asleep {
+    /// The core alone: others of its package are not in this state.
+    Core,
+    /// The whole package.
+    Package,
+}
+
 impl IdleTable {
     /// From the machine file.
     pub fn new(machine: &Machine) -> Self {
@@ -82,11 +100,11 @@ impl IdleTable {
         described.map_or(self.has_driver, |s| s.entry == IdleEntry::Mwait)
     }
 
-    /// Time from the wake-up to the first instruction, for a state; `core` = of the core alone.
-    fn exit(&self, state: u8, core: bool) -> Ps {
-        let worst = self.states.get(state as usize).map_or(0, |s| match core {
-            true => s.core_exit_latency_ns.unwrap_or(s.exit_latency_ns),
-            false => s.exit_latency_ns,
+    /// Time from the wake-up to the first instruction, for a state in which `asleep` is off.
+    fn exit(&self, state: u8, asleep: Asleep) -> Ps {
+        let worst = self.states.get(state as usize).map_or(0, |s| match asleep {
+            Asleep::Core => s.core_exit_latency_ns.unwrap_or(s.exit_latency_ns),
+            Asleep::Package => s.exit_latency_ns,
         });
         if !self.has_driver {
             return worst * NS;
@@ -239,10 +257,9 @@ impl Sim<'_> {
         }
     }
 
-    /// Something wakes an idle CPU at the host's time: pays the way out. `tick` = its own tick,
-    /// which the governor had left on because it had expected something earlier.
+    /// `by` wakes an idle CPU at the host's time: pays the way out.
     #[inline(never)]
-    pub(super) fn leave_idle(&mut self, cpu: u32, tick: bool) {
+    pub(super) fn leave_idle(&mut self, cpu: u32, by: WokenBy) {
         let Some(stay) = self.cpus[cpu as usize].idle.take() else {
             return;
         };
@@ -254,15 +271,18 @@ impl Sim<'_> {
             stays.count(stay.since.max(self.warmup), at);
         }
         let c = &mut self.cpus[cpu as usize];
-        c.got_tick = tick;
+        c.got_tick = by == WokenBy::Tick;
         c.counted_to = c.counted_to.max(at);
         c.gaps.wakes(at);
         self.sys.cpu[cpu as usize]
             .idle_exit_latency
             .store(0, Relaxed);
-        let core = self.package_is_awake(cpu, stay.state);
+        let asleep = match self.package_is_awake(cpu, stay.state) {
+            true => Asleep::Core,
+            false => Asleep::Package,
+        };
         self.host
-            .stall(Place::IdleExit, self.idle.exit(stay.state, core));
+            .stall(Place::IdleExit, self.idle.exit(stay.state, asleep));
         let states = &self.idle.states;
         self.cpus[cpu as usize].menu.learn(Stay {
             timer_ns: stay.timer_ns,
@@ -270,7 +290,7 @@ impl Sim<'_> {
             exit_ns: states
                 .get(stay.state as usize)
                 .map_or(0, |s| s.exit_latency_ns),
-            by_tick: tick,
+            by_tick: by == WokenBy::Tick,
             period_ns: self.tick / NS,
         });
         self.touch_idle_flags(cpu);
@@ -282,9 +302,9 @@ impl Sim<'_> {
 
     /// Something wakes an idle CPU at `at`: the way out of its state is a step of its own, so that
     /// others act before this CPU does what it was woken for.
-    pub(super) fn come_out(&mut self, cpu: u32, at: Ps, tick: bool) {
+    pub(super) fn come_out(&mut self, cpu: u32, at: Ps, by: WokenBy) {
         self.host.begin(cpu, at);
-        self.leave_idle(cpu, tick);
+        self.leave_idle(cpu, by);
         self.cpus[cpu as usize].came_out = true;
         self.step_done(cpu);
         self.push_work(cpu, self.cpus[cpu as usize].busy_until);
@@ -349,25 +369,19 @@ impl Sim<'_> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use fairground::value::TaskId;
 
     use super::*;
     use crate::cache::{Access::Load, MissClass};
-    use crate::machine::testing::{at_5ms, on, server};
-
-    /// CPU 0 of the two-CPU guest, with two hogs running, begins a step at 5 ms.
-    pub(in crate::machine) fn on_guest(act: impl FnOnce(&mut Sim<'_>)) {
-        let machine = Machine::from_path_or_id("spr-guest-2cpu").unwrap();
-        at_5ms(&machine, "hogs --tasks 2 --duration 10ms", &[], act);
-    }
+    use crate::machine::testing::{at_5ms, on, on_guest, server};
 
     #[test]
     fn no_state_is_left_faster_than_a_shallower_one_nor_slower_than_its_table_says() {
         for id in ["xeon-8cpu-2013", "icx-8358-2s", "genoa-9654-2s"] {
             let idle = IdleTable::new(&Machine::builtin(id).unwrap());
             let exits: Vec<_> = (0..idle.states.len() as u8)
-                .map(|state| idle.exit(state, false))
+                .map(|state| idle.exit(state, Asleep::Package))
                 .collect();
             assert!(exits.is_sorted(), "{id}: {exits:?}");
             assert_eq!(exits[..2], [0, SHALLOW_NS * NS], "{id}");
@@ -375,7 +389,7 @@ pub(super) mod tests {
             assert!(exits.iter().zip(tabled).all(|(exit, worst)| *exit <= worst));
         }
         let guest = IdleTable::new(&Machine::from_path_or_id("spr-guest-2cpu").unwrap());
-        assert_eq!(guest.exit(0, false), 1140 * NS, "as measured");
+        assert_eq!(guest.exit(0, Asleep::Package), 1140 * NS, "as measured");
     }
 
     #[test]
@@ -441,7 +455,7 @@ pub(super) mod tests {
     fn stays_count_from_the_warm_up_to_the_end() {
         at_5ms(&server(2), "hogs --tasks 1 --duration 10ms", &[], |sim| {
             let cpu = u32::from(sim.cpus[0].idle.is_none());
-            sim.leave_idle(cpu, false);
+            sim.leave_idle(cpu, WokenBy::Other);
             sim.warmup = 2_000_000 * NS;
             sim.idle.stays.fill(Stays::default());
             sim.enter_idle(cpu);
@@ -454,7 +468,7 @@ pub(super) mod tests {
             };
             assert_eq!(at(sim, 6_000_000), stay(1, 4), "it lasts");
             sim.host.at = 5_000_000 * NS;
-            sim.leave_idle(cpu, false);
+            sim.leave_idle(cpu, WokenBy::Other);
             assert_eq!(at(sim, 6_000_000), stay(1, 3), "it has ended");
         });
     }
@@ -514,36 +528,43 @@ pub(super) mod tests {
             sim.host.at = at + 100 * 1000 * NS;
             sim.expire(0);
             assert_eq!(next(sim), 300, "the others are still there");
-            let mut stay = |timer_ns, tick| {
+            let mut stay = |timer_ns, by| {
                 sim.cpus[0].idle = Some(IdleStay {
                     state: 0,
                     since: sim.host.at - 1_000_000 * NS,
                     timer_ns,
                 });
-                sim.leave_idle(0, tick);
+                sim.leave_idle(0, by);
                 sim.cpus[0].menu.last_us()
             };
-            assert_eq!(stay(100_000_000, false), 1000);
-            assert_eq!(stay(100_000_000, true), 45_000);
-            assert_eq!(stay(3_000_000, true), 3000, "not beyond the next timer");
+            assert_eq!(stay(100_000_000, WokenBy::Other), 1000);
+            assert_eq!(stay(100_000_000, WokenBy::Tick), 45_000);
+            assert_eq!(
+                stay(3_000_000, WokenBy::Tick),
+                3000,
+                "not beyond the next timer"
+            );
         });
     }
 
     #[test]
     fn without_a_choice_the_tick_goes_on_until_it_has_come_in_vain() {
         on_guest(|sim| {
-            let idle = |sim: &mut Sim<'_>, by_tick| {
-                if let Some(by_tick) = by_tick {
-                    sim.leave_idle(0, by_tick);
+            let idle = |sim: &mut Sim<'_>, by| {
+                if let Some(by) = by {
+                    sim.leave_idle(0, by);
                 }
                 sim.enter_idle(0);
                 sim.cpus[0].tick_on
             };
             assert!(idle(sim, None));
-            assert!(idle(sim, Some(false)), "something else has woken it");
-            assert!(!idle(sim, Some(true)));
-            assert!(!idle(sim, Some(false)), "it stays off");
-            sim.leave_idle(0, true);
+            assert!(
+                idle(sim, Some(WokenBy::Other)),
+                "something else has woken it"
+            );
+            assert!(!idle(sim, Some(WokenBy::Tick)));
+            assert!(!idle(sim, Some(WokenBy::Other)), "it stays off");
+            sim.leave_idle(0, WokenBy::Tick);
             sim.restart_tick(0);
             assert!(idle(sim, None), "a task has run since");
         });
@@ -555,7 +576,7 @@ pub(super) mod tests {
             let set = [("idle_tick", value)];
             at_5ms(&server(2), "hogs --tasks 1 --duration 10ms", &set, |sim| {
                 let cpu = u32::from(sim.cpus[0].idle.is_none());
-                sim.leave_idle(cpu, false);
+                sim.leave_idle(cpu, WokenBy::Other);
                 sim.restart_tick(cpu);
                 for _ in 0..8 {
                     sim.cpus[cpu as usize].menu.learn(Stay {

@@ -27,7 +27,7 @@ struct Lines {
     ident: LineId,
     /// When it was last made to jump.
     stamp: LineId,
-    /// That time, in ticks.
+    /// When it last jumped, in ticks.
     jiffies: u64,
 }
 

@@ -5,6 +5,7 @@ use fairground::sched::{self, BandwidthError, Later};
 
 use super::Sim;
 use super::due::{Due, Ipi};
+use super::idle::WokenBy;
 use super::todo::Todo;
 use crate::cache::{self, Ps};
 use crate::costs::KernelOp;
@@ -39,7 +40,11 @@ impl Sim<'_> {
         debug_assert!(!self.is_stale(due), "{due:?}");
         if self.cpus[cpu as usize].idle.is_some() {
             self.cpus[cpu as usize].irqs.push_front(due);
-            return self.come_out(cpu, at, matches!(due, Due::Tick { .. }));
+            let by = match due {
+                Due::Tick { .. } => WokenBy::Tick,
+                _ => WokenBy::Other,
+            };
+            return self.come_out(cpu, at, by);
         }
         self.stop_user(cpu, at);
         self.stop_spin(cpu, at);

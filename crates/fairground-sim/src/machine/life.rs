@@ -318,7 +318,7 @@ impl Sim<'_> {
     }
 
     /// A task that exited has left its CPU: its load leaves with it.
-    pub(super) fn bury(&mut self, id: TaskId) {
+    pub(super) fn release_task(&mut self, id: TaskId) {
         let Some(task) = self.host.parked[id.idx()].take() else {
             debug_assert!(false, "{}", crate::host::no_task(id));
             return;

@@ -223,12 +223,6 @@ impl Menu {
         self.last_us[usize::from(self.next)] = us as u32;
         self.next = (self.next + 1) % 8;
     }
-
-    /// The length of the last stay as remembered, us.
-    #[cfg(test)]
-    pub fn last_us(&self) -> u32 {
-        self.last_us[usize::from((self.next + 7) % 8)]
-    }
 }
 
 /// The deepest state but polling that is worth a stay of `ns`, or the shallowest.
@@ -255,6 +249,13 @@ fn without_tick(states: &[IdleState], ns: u64, timer_ns: u64, period_ns: u64) ->
 mod tests {
     use super::*;
     use crate::machine_file::Machine;
+
+    impl Menu {
+        /// The length of the last stay as remembered, us.
+        pub fn last_us(&self) -> u32 {
+            self.last_us[usize::from((self.next + 7) % 8)]
+        }
+    }
 
     const US: u64 = 1000;
     const MS: u64 = 1000 * US;

@@ -354,10 +354,15 @@ impl<'a> Sim<'a> {
         let advanced = self.advanced(cpu, since, at);
         // Who spins is in the course of an operation, however long that takes.
         let spins = self.tasks[id.idx()].stage == Stage::Again;
-        if let Some(told) = self.host.told.as_mut().filter(|_| ran > 0 && !spins) {
+        if let Some(trace) = self
+            .host
+            .thread_trace
+            .as_mut()
+            .filter(|_| ran > 0 && !spins)
+        {
             // The end of a stretch may be noticed late.
             let work = advanced.min(self.tasks[id.idx()].run_left);
-            told.user(cpu, id, (since, at), work);
+            trace.user(cpu, id, (since, at), work);
         }
         let task = &mut self.tasks[id.idx()];
         if task.run_left != Ps::MAX {

@@ -1,10 +1,10 @@
 //! The queue of those who spin for a mutex (`osq_lock`): each has a node of its CPU, on a line of
 //! its own, and spins on a word of it until the one before hands over.
 //!
-//! Who comes behind another writes his node's address into that one's node. The one who leaves the
-//! queue has the mutex by then: he fetches his node back to read that address, and writes the word
-//! on which the next one spins. Design: J. Mellor-Crummey, M. Scott, "Algorithms for scalable
-//! synchronization" (TOCS 1991); `Documentation/locking/mutex-design.rst`. A node has two pointers,
+//! A spinner that comes behind another writes its node's address into the other's node. A spinner
+//! that leaves the queue has the mutex by then: it fetches its node back to read that address, and
+//! writes the word on which the next one spins. Design: J. Mellor-Crummey, M. Scott, "Algorithms
+//! for scalable synchronization" (TOCS 1991); `Documentation/locking/mutex-design.rst`. A node has two pointers,
 //! the word and the CPU's number, 24 bytes.
 
 use super::Sim;
@@ -80,8 +80,8 @@ mod tests {
 
     const PIPES: &str = "hackbench -g 1 -f 8 --threads --pipe -l 10000";
 
-    /// The node of who leaves was written by who came behind him, so he has to fetch it, and what
-    /// he writes has to come to the other one.
+    /// The node of a spinner that leaves was written by the one behind, so it has to be fetched,
+    /// and what is written has to come to that one.
     #[test]
     fn leaving_the_queue_to_another_fetches_the_own_node() {
         at_5ms(&server(8), PIPES, &[], |sim| {

@@ -2,9 +2,9 @@
 //!
 //! Whoever finds it free takes it by one swap of its owner. Whoever finds it taken has tried that
 //! swap, which takes the line although it fails, queues behind the other spinners (`osq_lock`) and,
-//! when he is the first of them, reads the owner over and over until it is nobody: then he swaps,
-//! and leaves the queue. Between the release and his swap lies the time in which he sees it, and
-//! who comes by then takes the mutex before him; often that is the one who has just released it.
+//! as the first of them, reads the owner over and over until there is none: then it swaps, and
+//! leaves the queue. Between the release and that swap lies the time in which the spinner sees it,
+//! and whoever comes by then takes the mutex first; often the task that has just released it.
 //! So each look and each attempt is a step of its own, in order of time with those of
 //! others; between two looks it pauses. Owners are never preempted inside, whatever the mode of
 //! preemption: a step of an owner has its release in it. A spinner that should reschedule does so,

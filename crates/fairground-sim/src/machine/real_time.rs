@@ -80,7 +80,7 @@ impl RtRq {
         self.waiting.len() < before
     }
 
-    /// Those that wait, the most urgent first.
+    /// Waiting real-time tasks, the most urgent first.
     pub fn waiting(&self) -> impl Iterator<Item = TaskId> + '_ {
         self.waiting.values().copied()
     }

@@ -112,7 +112,10 @@ mod tests {
         with(&server(2), &workload, &[("preempt", preempt)], |sim| {
             sim.run_to(20_000_000).unwrap();
             let counters = &sim.host.counters;
-            (counters.wakeups, counters.migrations[3])
+            (
+                counters.wakeups,
+                counters.migrations[Migration::Affinity as usize],
+            )
         })
     }
 

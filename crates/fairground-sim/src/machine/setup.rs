@@ -106,9 +106,8 @@ fn new_host(setup: &Setup<'_>) -> SimHost {
 
 /// How its CPUs take turns, if they share one stream of instructions.
 fn take_turns(machine: &machine_file::Machine) -> Option<Turns> {
-    let shared = machine.kernel_op_ns("shared_stream");
     let cpus = machine.topology.nr_cpus();
-    shared.filter(|v| *v > 0.0).map(|_| Turns::new(cpus))
+    machine.shares_one_stream().then(|| Turns::new(cpus))
 }
 
 impl<'a> Sim<'a> {

@@ -213,6 +213,7 @@ impl Sim<'_> {
         }
         let pool = self.pool(kind);
         let own = &mut pool.cpus[cpu];
+        debug_assert!(own.slab.is_some() && !own.free.is_empty(), "refilled");
         let (slab, index) = (own.slab.unwrap_or(0), own.free.pop().unwrap_or(0));
         let next = own.free.last().copied();
         let object = pool.object(slab, index, charged);
@@ -370,7 +371,7 @@ impl Sim<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::idle::tests::on_guest;
+    use crate::machine::testing::on_guest;
 
     const OP: KernelOp = KernelOp::SocketSend;
 

@@ -6,7 +6,7 @@ use super::Sim;
 use super::task::{Stage, Wait};
 use crate::cache::NS;
 use crate::costs::KernelOp;
-use crate::samples::Telling;
+use crate::samples::ThreadEventKind;
 use crate::workload::program::Op;
 
 impl Sim<'_> {
@@ -24,12 +24,12 @@ impl Sim<'_> {
                 // The tick's own interrupt comes first.
                 self.tick_after(at) / NS + 1
             }
-            Op::SleepUntil(ns) => task.born_ns + ns,
+            Op::SleepUntilTaskTime(ns) => task.born_ns + ns,
             Op::StartAt(at_ns) => {
                 (task.born_ns, task.grid_ns) = (at_ns, at_ns);
                 at_ns
             }
-            Op::SleepTill(at_ns) => at_ns,
+            Op::SleepUntilRunTime(at_ns) => at_ns,
             _ => return debug_assert!(false, "{op:?} is no sleep"),
         };
         self.wait_until(cpu, id, due);
@@ -88,8 +88,8 @@ impl Sim<'_> {
     /// The time that a task would wait for is over: a look, and no system call.
     fn goes_on(&mut self, id: TaskId) {
         self.host.op(KernelOp::UserAtomic);
-        if let Some(told) = &mut self.host.told {
-            told.act.get_or_insert(Op::SleepUntil(0));
+        if let Some(trace) = &mut self.host.thread_trace {
+            trace.act.get_or_insert(Op::SleepUntilTaskTime(0));
         }
         self.advance(id);
     }
@@ -106,8 +106,8 @@ impl Sim<'_> {
     /// Before its first operation, until the time that its own time counts from.
     pub(super) fn sleep_until_born(&mut self, cpu: u32, id: TaskId) {
         let born_ns = self.tasks[id.idx()].born_ns;
-        if let Some(told) = &mut self.host.told {
-            told.act = Some(Op::StartAt(born_ns));
+        if let Some(trace) = &mut self.host.thread_trace {
+            trace.act = Some(Op::StartAt(born_ns));
         }
         self.sleep_until(cpu, id, born_ns, Stage::Start);
     }
@@ -116,16 +116,16 @@ impl Sim<'_> {
         let asked = self.host.at;
         self.enter_syscall(id, KernelOp::Nanosleep);
         self.arm(cpu, id, due_ns);
-        if let Some(told) = &mut self.host.told {
+        if let Some(trace) = &mut self.host.thread_trace {
             let task = &self.tasks[id.idx()];
             let program = &self.workload.programs[task.program as usize];
             let op = program.ops.get(task.pc as usize);
-            let timer = Telling::Timer {
+            let timer = ThreadEventKind::Timer {
                 soft_ns: due_ns,
                 slack_ns: task.timer_slack_ns,
                 relative: matches!(op, Some(Op::Sleep(_))) && then != Stage::Start,
             };
-            told.note(cpu, id, asked, timer);
+            trace.note(cpu, id, asked, timer);
         }
         self.block(cpu, id, Wait::Time, then);
     }

@@ -7,6 +7,7 @@ use fairground::task::{Placed, Prev, WakeKind};
 use fairground::value::{Cpu, TaskId};
 
 use super::Sim;
+use super::idle::WokenBy;
 use super::task::{Life, Stage, Wait};
 use super::todo::Todo;
 use crate::cache::Ps;
@@ -28,7 +29,7 @@ impl Sim<'_> {
         }
         self.stop_spin(cpu, at);
         if self.cpus[c].idle.is_some() {
-            return self.come_out(cpu, at, false);
+            return self.come_out(cpu, at, WokenBy::Other);
         }
         self.host.begin(cpu, at);
         let owed = std::mem::take(&mut self.cpus[c].owes);
@@ -213,7 +214,7 @@ impl Sim<'_> {
             self.tasks[id.idx()].off_cpu_at = at;
             self.tasks[id.idx()].on_cpu = None;
             if self.tasks[id.idx()].life == Life::Exited {
-                self.bury(id);
+                self.release_task(id);
             }
         }
         self.cpus[c].curr = next;

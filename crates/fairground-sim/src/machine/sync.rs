@@ -299,7 +299,7 @@ mod tests {
         });
     }
 
-    /// Who is answered between waking the server and waiting does not wait, and nobody wakes him.
+    /// A caller that is answered between waking the server and waiting does not wait, nor is woken.
     #[test]
     fn an_answer_may_come_before_its_caller_waits() {
         with_callers(1, |sim| {

@@ -7,7 +7,7 @@ use super::task::Stage;
 use crate::cache::{NS, Ps};
 use crate::costs::KernelOp;
 use crate::host::Place;
-use crate::samples::{Telling, Tellings};
+use crate::samples::{ThreadEventKind, ThreadTrace};
 use crate::workload::program::Op;
 
 impl Sim<'_> {
@@ -25,8 +25,8 @@ impl Sim<'_> {
 
     /// The way into the kernel, half of the emptiest system call.
     pub(super) fn enter_kernel(&mut self, op: KernelOp) {
-        if let Some(told) = &mut self.host.told {
-            told.call.get_or_insert((self.host.at, op));
+        if let Some(trace) = &mut self.host.thread_trace {
+            trace.call.get_or_insert((self.host.at, op));
         }
         let all = self.host.prices.syscall;
         self.host.spend(Place::Syscall, all - all / 2);
@@ -41,18 +41,18 @@ impl Sim<'_> {
     /// `op` begins, if it has not begun yet, for those who keep such things.
     pub(super) fn begin_act(&mut self, id: TaskId, op: Op) {
         let task = &self.tasks[id.idx()];
-        let Some(told) = self
+        let Some(trace) = self
             .host
-            .told
+            .thread_trace
             .as_mut()
             .filter(|_| task.stage == Stage::Start)
         else {
             return;
         };
-        told.act = match op {
+        trace.act = match op {
             Op::LockPicked => Some(Op::Lock(task.picked)),
             Op::UnlockPicked => Some(Op::Unlock(task.picked)),
-            op if Tellings::is_act(op) => Some(op),
+            op if ThreadTrace::is_act(op) => Some(op),
             _ => None,
         };
     }
@@ -61,32 +61,32 @@ impl Sim<'_> {
     /// until then, but its time counts from there.
     pub(super) fn tell_beginning(&mut self, cpu: u32, id: TaskId) {
         let at = self.host.at;
-        let Some(told) = &mut self.host.told else {
+        let Some(trace) = &mut self.host.thread_trace else {
             return;
         };
-        (told.call, told.act) = (None, None);
+        (trace.call, trace.act) = (None, None);
         let task = &self.tasks[id.idx()];
         let starts = self.workload.templates[task.template as usize].start_ns > 0;
-        if told.begins(id) && starts && task.born_ns <= at / NS {
-            told.act(cpu, id, (at, at), Op::StartAt(task.born_ns));
+        if trace.begins(id) && starts && task.born_ns <= at / NS {
+            trace.act(cpu, id, (at, at), Op::StartAt(task.born_ns));
         }
     }
 
     /// What began at `from`, if that was in user space, for those who keep such things.
     pub(super) fn tell_call(&mut self, cpu: u32, id: TaskId, from: Ps, in_user: bool) {
         let at = self.host.at;
-        let Some(told) = &mut self.host.told else {
+        let Some(trace) = &mut self.host.thread_trace else {
             return;
         };
-        let call = told.call.take();
+        let call = trace.call.take();
         let to = call.map_or(at, |(at, _)| at);
-        match told.act.take() {
-            Some(op) => told.act(cpu, id, (from, to), op),
-            None if in_user => told.user(cpu, id, (from, to), to - from),
+        match trace.act.take() {
+            Some(op) => trace.act(cpu, id, (from, to), op),
+            None if in_user => trace.user(cpu, id, (from, to), to - from),
             None => {}
         }
         if let Some((at, op)) = call {
-            told.note(cpu, id, at, Telling::Call(op));
+            trace.note(cpu, id, at, ThreadEventKind::Call(op));
         }
     }
 

@@ -117,7 +117,7 @@ pub struct SimTask {
     pub fetch_left: Ps,
     /// Turns left of each open loop.
     pub loops: [u64; LOOP_DEPTH_MAX],
-    /// Its own random numbers.
+    /// The task's own random numbers.
     pub rng: Generator,
     /// Next point of its periodic grid, ns.
     pub grid_ns: u64,

@@ -60,7 +60,7 @@ pub(super) fn seeded<T>(
     act(&mut Sim::new(&setup).unwrap())
 }
 
-/// The same when CPU 0 begins a step 5 ms later.
+/// Runs `workload` for 5 ms; then CPU 0 begins a step, and `act` goes on.
 pub(super) fn at_5ms<T>(
     machine: &Machine,
     argv: &str,
@@ -73,4 +73,10 @@ pub(super) fn at_5ms<T>(
         sim.host.begin(0, now);
         act(sim)
     })
+}
+
+/// CPU 0 of the two-CPU guest, with two hogs running, begins a step at 5 ms, and `act` goes on.
+pub(super) fn on_guest(act: impl FnOnce(&mut Sim<'_>)) {
+    let machine = Machine::from_path_or_id("spr-guest-2cpu").unwrap();
+    at_5ms(&machine, "hogs --tasks 2 --duration 10ms", &[], act);
 }

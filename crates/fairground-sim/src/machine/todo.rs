@@ -154,11 +154,11 @@ impl End {
     }
 }
 
-/// How far somebody who wants the mutex of a pipe has come.
+/// How far a task that wants the mutex of a pipe has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Attempt {
-    /// He spins for it, or will if it is not free.
+    /// It spins for the mutex, or will if it is not free.
     Spin,
-    /// He may not spin, and sleeps if it is not free.
+    /// It may not spin, and sleeps if the mutex is not free.
     Sleep,
 }

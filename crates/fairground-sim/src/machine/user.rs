@@ -144,9 +144,9 @@ impl Sim<'_> {
             1 => 0,
             of => self.tasks[id.idx()].rng.below(u64::from(of)) as u32,
         };
-        if let Some(told) = &mut self.host.told {
+        if let Some(trace) = &mut self.host.thread_trace {
             let (first, of) = (first + nth, 1);
-            told.act = Some(Op::Touch { first, of, how });
+            trace.act = Some(Op::Touch { first, of, how });
         }
         let word = (first + nth) as usize;
         let line = match self.user.words[word] {

@@ -349,6 +349,12 @@ impl Machine {
         self.value(&format!("kernel_ops.{name}"))
     }
 
+    /// Whether its CPUs take turns at one stream of instructions of the host, as in an emulator
+    /// with a single thread.
+    pub fn shares_one_stream(&self) -> bool {
+        self.kernel_op_ns("shared_stream").is_some_and(|v| v > 0.0)
+    }
+
     /// Cycles of a 64-bit division; 0 if the file has none.
     pub fn div64_cycles(&self) -> f64 {
         self.value("alu.div64").unwrap_or(0.0)

@@ -121,7 +121,7 @@ impl Key {
 
 /// Typed readers of single values.
 impl Node {
-    /// That it should be something else.
+    /// The error of a value of another type than `expected`.
     pub fn mismatch(&self, source: &Source, expected: &str) -> Error {
         let found = self.value.kind();
         source.error(

@@ -198,7 +198,7 @@ impl<'a> Lower<'a> {
             "run" => Op::Run(value.dur(self.source)?),
             "busy" => Op::Busy(value.ns(self.source)?),
             "sleep" => Op::Sleep(value.dur(self.source)?),
-            "until" => Op::SleepUntil(value.ns(self.source)?),
+            "until" => Op::SleepUntilTaskTime(value.ns(self.source)?),
             _ => Op::SetSlice(value.ns(self.source)?),
         });
         Ok(())

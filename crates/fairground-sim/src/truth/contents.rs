@@ -155,7 +155,7 @@ fn parts(dist: &Dist) -> impl Iterator<Item = (&'static str, f64)> {
     told(all)
 }
 
-/// Those that were recorded.
+/// Figures that were recorded.
 fn told<const N: usize>(all: [(&str, Option<f64>); N]) -> impl Iterator<Item = (&str, f64)> {
     all.into_iter().filter_map(|(name, v)| Some((name, v?)))
 }

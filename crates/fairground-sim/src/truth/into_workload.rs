@@ -271,7 +271,7 @@ impl Builder<'_> {
                 Step::Sleep(us) => Op::Sleep(Dur::Const((us * US).max(1))),
                 // The grid moves to where the thread is; a point of it is never so near.
                 Step::Period(us) => Op::Period(Dur::Const((us * US).max(1))),
-                Step::Until(us) => Op::SleepUntil(us * US),
+                Step::Until(us) => Op::SleepUntilTaskTime(us * US),
                 Step::Write(p) => Op::Write {
                     chan: self.pipe(*p),
                     bytes: 1,

@@ -121,7 +121,7 @@ pub struct TaskRun {
     /// Stretches on a CPU, us.
     #[serde(default)]
     pub on_cpu_us: Option<Dist>,
-    /// The same as a histogram.
+    /// Stretches on a CPU as a histogram: the number in each bin.
     #[serde(default)]
     pub on_cpu_hist: Option<Vec<u64>>,
     /// From a switch away while runnable back to the CPU, us.

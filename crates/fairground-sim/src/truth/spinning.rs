@@ -48,7 +48,7 @@ pub(super) fn spins(turns: i64, body: &[Step]) -> Option<u64> {
 }
 
 impl Builder<'_> {
-    /// So many turns that take [`turn_ns`] each.
+    /// `spins` turns of a loop, each of [`turn_ns`].
     pub(super) fn spin(&self, spins: u64, ops: &mut Vec<Op>, turns: Turns) {
         let (pieces, rest) = match spins {
             FOREVER => (FOREVER, 0),

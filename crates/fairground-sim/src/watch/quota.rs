@@ -34,7 +34,7 @@ pub struct QuotaWait {
     pub period_ns: u64,
     /// Stretches from a wake-up to the next sleep.
     pub stretches: u64,
-    /// Those of them that waited for quota.
+    /// Stretches in which the task waited for quota.
     pub delayed: u64,
     /// What 99 % of those take at most that touch no period with waiting for quota, ns. Where these
     /// are fewer than [`UNTOUCHED_MIN`]: of all, without their waiting.

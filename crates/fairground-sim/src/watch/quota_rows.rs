@@ -141,7 +141,7 @@ impl Rows {
         (first, last)
     }
 
-    /// These rows.
+    /// The rows, to be written to.
     pub fn all(&mut self) -> &mut [Period] {
         &mut self.rows
     }

@@ -306,9 +306,9 @@ impl Behind {
             | Op::SleepTicks(_)
             | Op::Period(_)
             | Op::Pace(_)
-            | Op::SleepUntil(_)
+            | Op::SleepUntilTaskTime(_)
             | Op::StartAt(_)
-            | Op::SleepTill(_)
+            | Op::SleepUntilRunTime(_)
             | Op::LoopStart { .. }
             | Op::LoopEnd { .. }
             | Op::LockPicked

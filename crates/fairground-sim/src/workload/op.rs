@@ -65,13 +65,13 @@ pub enum Op {
     },
     /// Blocks until this long after the task's start (`start_ns`); a time that is over returns at
     /// once.
-    SleepUntil(Ns),
+    SleepUntilTaskTime(Ns),
     /// Blocks until this time of the run, which is the task's start from now on: its grid and
-    /// `SleepUntil` count from there. A time that is over returns at once.
+    /// `SleepUntilTaskTime` count from there. A time that is over returns at once.
     StartAt(Ns),
     /// Blocks until this time of the run, which nothing of the task counts from. A time that is
     /// over returns at once.
-    SleepTill(Ns),
+    SleepUntilRunTime(Ns),
     /// Opens a loop of `count` >= 1 turns, [`FOREVER`](super::program::FOREVER) for ever.
     LoopStart {
         /// Number of turns.
@@ -230,8 +230,8 @@ pub enum Op {
     /// A request of kind `k` begins now, for this task.
     ReqStart(u32),
     /// A request of kind `k` begins at the time at which the task's last timed wait (`Period`,
-    /// `Sleep`, `SleepUntil`) was due, so waiting for a CPU after the timer is part of it; at the
-    /// end of a wait that did not block, and before any wait, it is now.
+    /// `Sleep`, `SleepUntilTaskTime`) was due, so waiting for a CPU after the timer is part of it;
+    /// at the end of a wait that did not block, and before any wait, it is now.
     ReqStartDue(u32),
     /// A request of kind `k` begins for the task whose request to a service this one serves: when
     /// it took the list with that request.
@@ -352,9 +352,9 @@ impl Op {
             | Self::ReqStartDue(_)
             | Self::ReqStartCaller(_)
             | Self::ReqEnd(_)
-            | Self::SleepUntil(_)
+            | Self::SleepUntilTaskTime(_)
             | Self::StartAt(_)
-            | Self::SleepTill(_)
+            | Self::SleepUntilRunTime(_)
             | Self::LoopStart { .. }
             | Self::LoopEnd { .. } => false,
             _ => true,

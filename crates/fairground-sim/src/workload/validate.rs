@@ -13,7 +13,7 @@ pub const QUOTA_NS_MIN: u64 = 1_000_000;
 pub const PERIOD_NS_MAX: u64 = 1_000_000_000;
 /// What is said of a period that the kernel does not take.
 pub const PERIOD_EXPECTED: &str = "expected a period from 1ms to 1s";
-/// The same of a quota.
+/// What is said of a quota that the kernel does not take.
 pub const QUOTA_EXPECTED: &str = "expected a quota of at least 1ms";
 /// Latest time and longest wait of a program: what is later than any run (a recording's end that
 /// never comes, `1 << 50`) has room below. Picoseconds of it, from the end of the longest run on,
@@ -108,9 +108,10 @@ impl Workload {
     fn check_op(&self, op: Op) -> Result<(), String> {
         match op {
             Op::Run(d) | Op::Sleep(d) | Op::SleepTicks(d) => check_time("duration", d.longest()),
-            Op::SleepUntil(ns) | Op::StartAt(ns) | Op::SleepTill(ns) | Op::Busy(ns) => {
-                check_time("time", ns)
-            }
+            Op::SleepUntilTaskTime(ns)
+            | Op::StartAt(ns)
+            | Op::SleepUntilRunTime(ns)
+            | Op::Busy(ns) => check_time("time", ns),
             Op::Write { chan, .. } | Op::Read { chan, .. } | Op::Poll { chan } => {
                 self.index("channel", chan, self.chans.len())
             }

@@ -100,7 +100,7 @@ impl Builder<'_> {
         let last = match log.has_ended() {
             true => None,
             false if goes_on => Some(Op::Hog),
-            false => Some(Op::SleepUntil(NEVER_NS)),
+            false => Some(Op::SleepUntilTaskTime(NEVER_NS)),
         };
         push(&mut run, last, false);
         // Who computes on does so without a way back to user space in between.
@@ -164,7 +164,9 @@ impl Builder<'_> {
     fn started(&self, thread: ThreadId, at_ns: u64) -> Option<Op> {
         if self.from.saved {
             let since_born = i128::from(at_ns) - self.born(thread);
-            return Some(Op::SleepUntil(u64::try_from(since_born).unwrap_or(0)));
+            return Some(Op::SleepUntilTaskTime(
+                u64::try_from(since_born).unwrap_or(0),
+            ));
         }
         (!self.is_initial(thread)).then_some(Op::StartAt(at_ns))
     }
@@ -188,10 +190,10 @@ impl Builder<'_> {
         }
         if self.is_whole() && !self.from.saved {
             // Its clock is that of the run.
-            return Op::SleepTill(timer.soft_ns);
+            return Op::SleepUntilRunTime(timer.soft_ns);
         }
         let since_born = i128::from(timer.soft_ns) - self.born(thread);
-        Op::SleepUntil(u64::try_from(since_born).unwrap_or(0))
+        Op::SleepUntilTaskTime(u64::try_from(since_born).unwrap_or(0))
     }
 
     /// The operation that a sleep becomes.
@@ -200,7 +202,7 @@ impl Builder<'_> {
             // Whatever it was to be woken by, the same call takes the same time.
             return match block.timer.filter(|_| self.is_whole() && !self.from.saved) {
                 Some((from, timer)) => self.timed(thread, from, timer),
-                None => Op::SleepUntil(NEVER_NS),
+                None => Op::SleepUntilTaskTime(NEVER_NS),
             };
         };
         if let Some((from, timer)) = block.timed_out() {
@@ -229,7 +231,7 @@ impl Builder<'_> {
                     None => at.saturating_sub(self.trim.time_ns),
                 };
                 let since_born = i128::from(at) - self.born(thread);
-                Op::SleepUntil(u64::try_from(since_born).unwrap_or(0))
+                Op::SleepUntilTaskTime(u64::try_from(since_born).unwrap_or(0))
             }
         }
     }
@@ -238,7 +240,7 @@ impl Builder<'_> {
 /// Marks where a recorded thread is done, and lets one that was cut off by the recording's end
 /// compute on for `on` ns.
 fn mark_end(ops: &mut Vec<Op>, on: Option<u64>, template: u32) {
-    let sleeps = |op: &Op| *op == Op::SleepUntil(NEVER_NS);
+    let sleeps = |op: &Op| *op == Op::SleepUntilTaskTime(NEVER_NS);
     let end = ops.iter().position(sleeps).unwrap_or(ops.len());
     let on = on.map(|ns| Op::Run(Dur::Const(ns)));
     let done = [Op::Mark(ALL_DONE), Op::Mark(done_mark(template))];

@@ -126,7 +126,8 @@ fn slices(paths: &[String], waits: &[Wait]) -> Vec<SliceTrack> {
                 kind => format!("line of {} {}", kind.name(), o.a),
             },
             Waited::Mm(line) => format!("line of mm_struct {}", line.name()),
-            Waited::Own(op) => format!("line in {}", KERNEL_OPS[op as usize].1),
+            Waited::Other(Some((object, field)), _) => format!("line of {object} {field}"),
+            Waited::Other(None, op) => format!("line in {}", KERNEL_OPS[op as usize].1),
         };
         let track = by_cpu.entry(wait.cpu).or_default();
         // A wait inside another one, as of the line of a lock's own word, is a part of that.

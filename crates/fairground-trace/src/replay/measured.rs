@@ -16,7 +16,8 @@ impl Replay<'_> {
     /// What came of a run.
     pub(super) fn measured(&self, derived: Derived, traced: Traced, cpus: u32) -> Run {
         let who = self.identities(&derived, &traced.born);
-        let mut events = simulated::told_recording(&traced.outcome.trace, &traced.told, cpus, &who);
+        let mut events =
+            simulated::told_recording(&traced.outcome.trace, &traced.thread_events, cpus, &who);
         if self.recording.from_waking {
             events.without_wakeups();
         }

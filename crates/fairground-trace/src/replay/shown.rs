@@ -36,7 +36,7 @@ impl Replay<'_> {
         let cpus = place.machine.topology.nr_cpus() as u32;
         let mut recording = {
             let trace = &traced.outcome.trace;
-            simulated::told_recording(trace, &traced.told, cpus, &who)
+            simulated::told_recording(trace, &traced.thread_events, cpus, &who)
         };
         recording.names.take_ids(&self.recording.names);
         let groups = prepared.derived.workload.cgroups.iter();

@@ -65,7 +65,8 @@ pub fn traced_with(
     };
     let run = exact::run(&setup, exact, u64::MAX).unwrap();
     let who = simulated::identities(&workload, &run.born);
-    let mut recording = simulated::told_recording(&run.outcome.trace, &run.told, cpus, &who);
+    let mut recording =
+        simulated::told_recording(&run.outcome.trace, &run.thread_events, cpus, &who);
     recording.said = Attributes::of_run(&setup, &run.born).text();
     let groups = workload.cgroups.iter().map(|g| g.path.clone()).collect();
     (recording, run, groups)

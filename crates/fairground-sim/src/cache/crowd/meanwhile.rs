@@ -24,8 +24,8 @@ impl Cache {
 }
 
 impl Entry<'_> {
-    /// Before `core` touches a crowded line: has anybody updated it since the own touch, or
-    /// since this step began? Then the line is his, whoever he is; the last of the others. Says
+    /// Before `core` touches a crowded line: has another core updated it since the own touch, or
+    /// since this step began? Then the line belongs to the last of the others. Returns
     /// when the touch begins: the core's second turn in a step is as far away as its first was, for
     /// those who have come meanwhile are as many as it found, and are not simulated yet.
     #[inline(never)]

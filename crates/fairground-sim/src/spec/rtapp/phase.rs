@@ -22,7 +22,7 @@ pub(super) const PHASE_KEYS: &[&str] = &[
     "membind_nodes",
     "numa_nodes_membind",
 ];
-/// Those that change nothing here.
+/// Keys of a phase that change nothing here.
 pub(super) const WITHOUT_EFFECT: &[&str] = &[
     "util_min",
     "util_max",

@@ -121,7 +121,7 @@ impl Counts {
 
 /// The turns of an attempt.
 struct Turns {
-    /// Those in which a task was taken, from 1.
+    /// Turns in which a task was taken, counted from 1.
     taken: Vec<u32>,
     /// All.
     of: u32,

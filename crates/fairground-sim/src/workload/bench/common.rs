@@ -93,7 +93,7 @@ impl Groups {
 /// Refuses a list with more values than there is to deal them to: nothing would come of the last.
 ///
 /// # Errors
-/// That, with what each value is for.
+/// Values are spare; the error says what each value is for.
 pub fn none_spare(
     tool: &'static str,
     option: &str,

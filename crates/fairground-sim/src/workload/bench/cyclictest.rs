@@ -73,7 +73,7 @@ struct Args {
     /// Histograms are not modelled.
     #[arg(short = 'h', long, value_name = "US", num_args = 0..=1, hide = true)]
     histogram: Option<Option<String>>,
-    /// The same.
+    /// Histograms are not modelled.
     #[arg(short = 'H', long, value_name = "US", num_args = 0..=1, hide = true)]
     histofall: Option<Option<String>>,
     #[command(flatten)]

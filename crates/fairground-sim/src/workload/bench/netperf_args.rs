@@ -110,7 +110,7 @@ struct TestArgs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Length {
     Time(Ns),
-    /// So many transactions of each client.
+    /// Number of transactions of each client.
     Transactions(u64),
 }
 
