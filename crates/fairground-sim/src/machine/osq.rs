@@ -4,8 +4,8 @@
 //! A spinner that comes behind another writes its node's address into the other's node. A spinner
 //! that leaves the queue has the mutex by then: it fetches its node back to read that address, and
 //! writes the word on which the next one spins. Design: J. Mellor-Crummey, M. Scott, "Algorithms
-//! for scalable synchronization" (TOCS 1991); `Documentation/locking/mutex-design.rst`. A node has two pointers,
-//! the word and the CPU's number, 24 bytes.
+//! for scalable synchronization" (TOCS 1991); `Documentation/locking/mutex-design.rst`. A node has
+//! two pointers, the word and the CPU's number, 24 bytes.
 
 use super::Sim;
 use crate::cache::{Access, Cache, LineId, Name, Ps};
